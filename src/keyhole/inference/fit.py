@@ -1,0 +1,61 @@
+"""What a model promises: fitted to a sample, it gives the law of the unsampled counts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.population.sample import Sample
+from keyhole.population.unsampled import UnsampledCounts
+from keyhole.progress import Progress, silent
+
+Verdict = Literal["good", "caution", "untrusted"]
+"""``untrusted`` marks the whole result as not to be believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One check of a fit: a value, how grave it is, and what it means in words."""
+
+    name: str
+    value: float | int | str
+    verdict: Verdict
+    words: str
+
+
+class Fit(Protocol):
+    """A fitted model. A new object; there is no half-fitted state."""
+
+    @property
+    def sample(self) -> Sample: ...
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+
+    @property
+    def interval_leaves_out(self) -> str:
+        """What the interval of tau does not account for, in words; empty if nothing is known to be left out."""
+
+    def unsampled(self) -> Iterator[UnsampledCounts]:
+        """One law per draw of the parameters; exactly one for plug-in fits."""
+
+
+class MatchesEveryRecord(Protocol):
+    """A fit that can also speak of records that are not unique in the sample."""
+
+    def mean_match_all(self) -> Vector:
+        """E(1/F | f) of each occupied cell of the sample's table."""
+
+
+class RiskModel(Protocol):
+    """Frozen settings of a model."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, object]: ...
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> Fit: ...

@@ -1,0 +1,1 @@
+"""Which variables an intruder may know."""

@@ -1,0 +1,1 @@
+"""Models of the size index alone: every sample unique is alike."""

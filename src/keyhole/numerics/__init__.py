@@ -1,0 +1,1 @@
+"""Mathematics with no idea of disclosure."""

@@ -1,0 +1,1 @@
+"""A sample, its population, and the laws of the unsampled counts."""

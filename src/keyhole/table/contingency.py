@@ -1,0 +1,109 @@
+"""Who shares a combination: the occupied cells of a cross-classification, and their counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.keys.variable import KeyVariable
+from keyhole.table.packing import Packing, one_word
+from keyhole.table.size_index import SizeIndex
+
+
+@dataclass(frozen=True)
+class ContingencyTable:
+    """The occupied cells of a table: memory grows with who is there, not with the cross product.
+
+    Attributes
+    ----------
+    keys
+        The cross-classified key variables.
+    cells
+        One row of level codes per occupied cell; rows are distinct and in lexicographic order.
+    counts
+        Number of records in each occupied cell, at least 1.
+    weights
+        Sum of the survey weights of the records of each cell, if the sample is weighted.
+
+    Examples
+    --------
+    >>> sex, age = KeyVariable("SEX", ("f", "m")), KeyVariable("AGE", ("0-29", "30-59", "60+"))
+    >>> table = ContingencyTable.from_codes((sex, age), np.array([[1, 2], [0, 1], [1, 2]]))
+    >>> table.cells.tolist(), table.counts.tolist(), table.size
+    ([[0, 1], [1, 2]], [1, 2], 6)
+    """
+
+    keys: tuple[KeyVariable, ...]
+    cells: Codes
+    counts: IntVector
+    weights: Vector | None = None
+
+    @classmethod
+    def from_codes(
+        cls,
+        keys: Sequence[KeyVariable],
+        codes: Codes,
+        counts: IntVector | None = None,
+        weights: Vector | None = None,
+    ) -> "ContingencyTable":
+        """Tabulate rows of codes, which may repeat; each row stands for ``counts`` records (default 1)."""
+        packing = Packing(tuple(len(key) for key in keys))
+        packed = packing.pack(codes)
+        _, first, cell = np.unique(one_word(packed), return_index=True, return_inverse=True)
+        occupied = len(first)
+        if counts is None:
+            summed = np.bincount(cell, minlength=occupied).astype(np.int64)
+        else:
+            summed = np.zeros(occupied, dtype=np.int64)
+            np.add.at(summed, cell, counts)
+        heavy = None if weights is None else np.bincount(cell, weights, occupied).astype(np.float64)
+        return cls(tuple(keys), packing.unpack(packed[first]), summed, heavy)
+
+    @cached_property
+    def packing(self) -> Packing:
+        """The numbering of this table's cells."""
+        return Packing(self.levels)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The number of levels of each key."""
+        return tuple(len(key) for key in self.keys)
+
+    @property
+    def size(self) -> int:
+        """The number of cells of the whole cross product, exactly."""
+        return prod(self.levels)
+
+    @property
+    def occupied(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def records(self) -> int:
+        return int(self.counts.sum())
+
+    @cached_property
+    def uniques(self) -> IntVector:
+        """The occupied cells that hold exactly one record, as positions in ``cells``."""
+        return np.flatnonzero(self.counts == 1)
+
+    @cached_property
+    def size_index(self) -> SizeIndex:
+        return SizeIndex.of(self.counts)
+
+    def margin(self, names: Sequence[str]) -> "ContingencyTable":
+        """The table of the named keys alone, in the order given; the cross product is never built."""
+        position = {key.name: j for j, key in enumerate(self.keys)}
+        kept = [position[name] for name in names]
+        keys = tuple(self.keys[j] for j in kept)
+        return ContingencyTable.from_codes(keys, self.cells[:, kept], self.counts, self.weights)
+
+    def find(self, cells: Codes) -> IntVector:
+        """The position of each given cell among the occupied ones, -1 where nobody is."""
+        known, wanted = one_word(self.packing.pack(self.cells)), one_word(self.packing.pack(cells))
+        place = np.searchsorted(known, wanted)
+        place[place == self.occupied] = 0
+        return np.where(known[place] == wanted, place, -1) if self.occupied else np.full(len(cells), -1)
