@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from numpy.random import Generator
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
@@ -42,11 +42,23 @@ class Fit(Protocol):
         """One law per draw of the parameters; exactly one for plug-in fits."""
 
 
+@runtime_checkable
 class MatchesEveryRecord(Protocol):
     """A fit that can also speak of records that are not unique in the sample."""
 
     def mean_match_all(self) -> Vector:
         """E(1/F | f) of each occupied cell of the sample's table."""
+
+
+@runtime_checkable
+class ExpectsSizeIndex(Protocol):
+    """A fit that describes how many cells hold one record, two records, ..."""
+
+    @property
+    def sample(self) -> Sample: ...
+
+    def expected_size_index(self, sizes: IntVector) -> Vector:
+        """The expected number of sample cells of each size."""
 
 
 class RiskModel(Protocol):

@@ -1,0 +1,73 @@
+"""Several models on one sample, and which of them to believe first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keyhole.inference.fit import RiskModel
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+from keyhole.randomness import DEFAULT_SEED
+from keyhole.risk.assess import assess_risk
+from keyhole.risk.estimate import RiskAssessment
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The assessments, the model to believe first, and why; ``recommended`` is None if none can be trusted."""
+
+    assessments: tuple[RiskAssessment, ...]
+    recommended: str | None
+    reason: str
+
+    @property
+    def chosen(self) -> RiskAssessment | None:
+        """The recommended model's assessment."""
+        return next((found for found in self.assessments if found.model == self.recommended), None)
+
+
+def compare_models(
+    models: Sequence[RiskModel],
+    sample: Sample,
+    *,
+    seed: int = DEFAULT_SEED,
+    level: float = 0.95,
+    every_record: bool = False,
+    progress: Progress = silent,
+) -> Comparison:
+    """Assess ``sample`` with each model; a model's numbers do not depend on the others.
+
+    With one model, that model is recommended if it can be trusted. With several, the one whose fitted law
+    reproduces the sample's size index best; models that do not describe the size index are recommended only
+    when no other can be trusted.
+    """
+    assessments = []
+    for done, model in enumerate(models):
+        progress("models", done, len(models), model.name)
+        assessments.append(
+            assess_risk(model, sample, seed=seed, level=level, every_record=every_record, progress=progress)
+        )
+    progress("models", len(models), len(models))
+    recommended, reason = _recommend(assessments)
+    return Comparison(tuple(assessments), recommended, reason)
+
+
+def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
+    trusted = [found for found in assessments if found.status == "ok"]
+    if not trusted:
+        return None, "No model gave a result that can be trusted."
+    if len(assessments) == 1:
+        return trusted[0].model, "It is the only model that was run."
+    judged = [found for found in trusted if found.size_index_misfit is not None]
+    if not judged:
+        return trusted[0].model, "It is the first model whose fit raised no alarm."
+    best = min(judged, key=lambda found: found.size_index_misfit or 0.0)
+    misfit = best.size_index_misfit or 0.0
+    words = (
+        "could have produced them"
+        if misfit < 2
+        else "does not reproduce them well, so every estimate here deserves caution"
+    )
+    return best.model, (
+        f"Of the models run, it comes closest to the sample's own numbers of cells with one, two, three, ... records "
+        f"(misfit {misfit:.1f}, about 1 for a model that fits) and {words}."
+    )

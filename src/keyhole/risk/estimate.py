@@ -1,0 +1,74 @@
+"""A number with its uncertainty, and all that one model says of one sample."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from keyhole.arrays import Vector
+from keyhole.inference.fit import Diagnostic
+from keyhole.population.sample import Sample
+
+Status = Literal["ok", "not-converged", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskEstimate:
+    """tau1 or tau2 of a sample.
+
+    Attributes
+    ----------
+    estimate
+        E(tau | data).
+    low, high
+        The predictive interval of tau itself: the randomness of the unsampled counts is included.
+    level
+        The probability that the interval claims.
+    mcse
+        Monte Carlo standard error of ``estimate``; 0 where it is a closed form.
+    expected_sd
+        Standard deviation of E(tau | parameters) over the parameter draws; None for plug-in models.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    mcse: float
+    expected_sd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRisk:
+    """The risk of each sample-unique record, in the order of ``ContingencyTable.uniques``.
+
+    ``r1_low`` and ``r1_high`` bound r1 over the parameter draws; they are None for plug-in models.
+    ``r2_every_cell`` is E(1/F | f) of every occupied cell, when it was asked for and the model can tell.
+    """
+
+    r1: Vector
+    r2: Vector
+    r1_low: Vector | None
+    r1_high: Vector | None
+    r2_every_cell: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RiskAssessment:
+    """What one model says of one sample, how surely, and how it was obtained.
+
+    ``tau1``, ``tau2`` and ``records`` are None when the fit failed; ``verdict`` then says why.
+    """
+
+    model: str
+    sample: Sample
+    status: Status
+    verdict: str
+    tau1: RiskEstimate | None
+    tau2: RiskEstimate | None
+    records: RecordRisk | None
+    diagnostics: tuple[Diagnostic, ...]
+    size_index_misfit: float | None
+    seed: int
+    settings: Mapping[str, object]
+    seconds_fit: float
+    seconds_risk: float
