@@ -88,17 +88,15 @@ def risk_of_laws(
     unsampled counts per law, so they hold the randomness of the population as well as that of the parameters.
     The laws are streamed: only their sums, and a thinned set of r1 for the records' intervals, are kept.
     """
-    first, second = next(laws), next(laws, None)
-    plug_in = second is None
-    if not plug_in:
-        laws = chain((first, second), laws)
     sums = _Sums(level)
-    if plug_in:
-        sums.add(first)
+    first, second = next(laws), next(laws, None)
+    sums.add(first)
+    if second is None:
         for _ in range(PLUG_IN_DRAWS):
             sums.add_draw(first, rng)
     else:
-        for law in laws:
+        sums.add_draw(first, rng)
+        for law in chain((second,), laws):
             sums.add(law)
             sums.add_draw(law, rng)
     return sums.tau1(), sums.tau2(), sums.records()

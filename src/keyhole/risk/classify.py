@@ -27,6 +27,7 @@ def classify(r1: Vector, kappa1: float = 0.5, kappa2: float = 0.1) -> Classifica
 
     Examples
     --------
+    >>> import numpy as np
     >>> classify(np.array([0.9, 0.3, 0.05]))
     Classification(kappa1=0.5, kappa2=0.1, risky=1, undecided=1, safe=1)
     """

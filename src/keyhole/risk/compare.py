@@ -68,6 +68,6 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
         else "does not reproduce them well, so every estimate here deserves caution"
     )
     return best.model, (
-        f"Of the models run, it comes closest to the sample's own numbers of cells with one, two, three, ... records "
-        f"(misfit {misfit:.1f}, about 1 for a model that fits) and {words}."
+        "Of the models run, it comes closest to the sample's own numbers of cells with one, two, three, ... "
+        f"records (misfit {misfit:.1f}, about 1 for a model that fits) and {words}."
     )

@@ -14,8 +14,8 @@ from keyhole.table.contingency import ContingencyTable
 class Remedy:
     """What a change of one key takes away.
 
-    ``uniques_lost`` counts the sample uniques that stop being unique, ``tau1_lost`` adds up their r1. The records that
-    stay unique become safer too, which is not counted: the gain is at least this.
+    ``uniques_lost`` counts the sample uniques that stop being unique, ``tau1_lost`` adds up their r1. The
+    records that stay unique become safer too, which is not counted: the gain is at least this.
     """
 
     words: str
@@ -101,8 +101,8 @@ def level_contributions(table: ContingencyTable, r1: Vector) -> tuple[LevelContr
 def coarsening(key: KeyVariable, records: IntVector) -> tuple[IntVector, str]:
     """A mild coarsening of a key: the new code of each level, and the change in words.
 
-    Levels that read as numbers or bands are ordered: neighbours are joined in pairs. Otherwise the rarer half of the
-    levels becomes one.
+    Levels that read as numbers or bands are ordered: neighbours are joined in pairs. Otherwise the rarer
+    half of the levels becomes one.
 
     Examples
     --------

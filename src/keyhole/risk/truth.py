@@ -21,6 +21,7 @@ def known_truth(sample: ContingencyTable, population: ContingencyTable) -> Truth
 
     Examples
     --------
+    >>> import numpy as np
     >>> from keyhole.keys.variable import KeyVariable
     >>> keys = (KeyVariable("SEX", ("f", "m")), KeyVariable("AGE", ("young", "old")))
     >>> population = ContingencyTable.from_codes(keys, np.array([[0, 0], [0, 0], [1, 0], [1, 1], [1, 1]]))
