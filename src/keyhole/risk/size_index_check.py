@@ -15,7 +15,8 @@ def size_index_misfit(fit: Fit) -> float | None:
     .. math:: \frac{1}{B} \sum_{b=1}^{B} \frac{(f_b - E f_b)^2}{E f_b}
 
     with :math:`f_b` the number of cells whose size is in bin b; about 1 or less when the model's law could
-    have produced the sample, since :math:`f_b` is then nearly Poisson. None for models that do not describe the size index.
+    have produced the sample, since :math:`f_b` is then nearly Poisson. None for models that do not describe
+    the size index.
     """
     if not isinstance(fit, ExpectsSizeIndex):
         return None
