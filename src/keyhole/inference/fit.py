@@ -14,6 +14,9 @@ from keyhole.progress import Progress, silent
 Verdict = Literal["good", "caution", "untrusted"]
 """``untrusted`` marks the whole result as not to be believed."""
 
+IGNORED_WEIGHTS = "ignored_weights"
+"""Name of the diagnostic of a fit that treats records alike although their weights differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:

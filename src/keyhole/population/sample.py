@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from keyhole.errors import InvalidPopulation
+from keyhole.population.size import at_least_the_sample
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.size_index import SizeIndex
 from keyhole.table.structural_zeros import StructuralZeros
@@ -27,11 +27,7 @@ class Sample:
     zeros: StructuralZeros | None = field(default=None)
 
     def __post_init__(self) -> None:
-        if self.population_size < self.table.records:
-            raise InvalidPopulation(
-                f"The population ({self.population_size:,} people) is smaller than the sample "
-                f"({self.table.records:,} records). Give the size of the population the sample was drawn from."
-            )
+        at_least_the_sample(self.population_size, self.table.records)
 
     @property
     def sample_size(self) -> int:

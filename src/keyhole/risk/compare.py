@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keyhole.inference.fit import RiskModel
+from keyhole.inference.fit import IGNORED_WEIGHTS, RiskModel
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 from keyhole.randomness import DEFAULT_SEED
@@ -57,6 +57,9 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
         return None, "No model gave a result that can be trusted."
     if len(assessments) == 1:
         return trusted[0].model, "It is the only model that was run."
+    weighted = [found for found in trusted if not _ignores_weights(found)]
+    if weighted and len(weighted) < len(trusted):
+        return weighted[0].model, "It is the model that uses the weights, which differ from record to record."
     judged = [found for found in trusted if found.size_index_misfit is not None]
     if not judged:
         return trusted[0].model, "It is the first model whose fit raised no alarm."
@@ -71,3 +74,7 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
         "Of the models run, it comes closest to the sample's own numbers of cells with one, two, three, ... "
         f"records (misfit {misfit:.1f}, about 1 for a model that fits) and {words}."
     )
+
+
+def _ignores_weights(assessment: RiskAssessment) -> bool:
+    return any(check.name == IGNORED_WEIGHTS for check in assessment.diagnostics)

@@ -1,0 +1,53 @@
+"""How many people the sample stands for: told, or worked out from a sampling fraction or from weights."""
+
+from math import isfinite
+
+from keyhole.errors import InvalidPopulation
+from keyhole.table.contingency import ContingencyTable
+
+
+def population_size(table: ContingencyTable, *, size: int | None = None, fraction: float | None = None) -> int:
+    """N, from exactly one of: its size, the sampling fraction n/N, or the weights of the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keyhole.keys.variable import KeyVariable
+    >>> table = ContingencyTable.from_codes((KeyVariable("SEX", ("f", "m")),), np.array([[0], [1], [1]]))
+    >>> population_size(table, fraction=0.05)
+    60
+    """
+    given = [name for name, value in (("size", size), ("sampling fraction", fraction)) if value is not None]
+    if table.weights is not None:
+        given.append("weights")
+    if len(given) != 1:
+        raise InvalidPopulation(
+            "Give exactly one of the population size, the sampling fraction and the weights; "
+            f"found {', '.join(given) or 'none of them'}."
+        )
+    if size is not None:
+        return at_least_the_sample(size, table.records)
+    if fraction is not None:
+        if not 0 < fraction <= 1:
+            raise InvalidPopulation(f"The sampling fraction must be above 0 and at most 1; found {fraction:g}.")
+        return round(table.records / fraction)
+    assert table.weights is not None
+    total = float(table.weights.sum())
+    if not isfinite(total):
+        raise InvalidPopulation("The weights add up to more than a number can hold.")
+    if total < table.records:
+        raise InvalidPopulation(
+            f"The weights add up to {total:,.0f}, fewer than the {table.records:,} records. A weight is the number of "
+            "people a record stands for, itself included; weights scaled to the sample cannot be used."
+        )
+    return round(total)
+
+
+def at_least_the_sample(size: int, records: int) -> int:
+    """``size``, unless it is smaller than the number of sampled records."""
+    if size < records:
+        raise InvalidPopulation(
+            f"The population ({size:,} people) is smaller than the sample ({records:,} records). "
+            "Give the size of the population that the sample was drawn from."
+        )
+    return size
