@@ -8,8 +8,9 @@ from math import prod
 import numpy as np
 
 from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.errors import UnknownKeyVariable
 from keyhole.keys.variable import KeyVariable
-from keyhole.table.packing import Packing, one_word
+from keyhole.table.packing import Packing, code_type, rank_rows
 from keyhole.table.size_index import SizeIndex
 
 
@@ -50,9 +51,8 @@ class ContingencyTable:
         weights: Vector | None = None,
     ) -> "ContingencyTable":
         """Tabulate rows of codes, which may repeat; each row stands for ``counts`` records (default 1)."""
-        packing = Packing(tuple(len(key) for key in keys))
-        packed = packing.pack(codes)
-        _, first, cell = np.unique(one_word(packed), return_index=True, return_inverse=True)
+        sizes = tuple(len(key) for key in keys)
+        first, cell = rank_rows(Packing(sizes).pack(codes))
         occupied = len(first)
         if counts is None:
             summed = np.bincount(cell, minlength=occupied).astype(np.int64)
@@ -60,12 +60,16 @@ class ContingencyTable:
             summed = np.zeros(occupied, dtype=np.int64)
             np.add.at(summed, cell, counts)
         heavy = None if weights is None else np.bincount(cell, weights, occupied).astype(np.float64)
-        return cls(tuple(keys), packing.unpack(packed[first]), summed, heavy)
+        return cls(tuple(keys), codes[first].astype(code_type(sizes)), summed, heavy)
 
     @cached_property
     def packing(self) -> Packing:
         """The numbering of this table's cells."""
         return Packing(self.levels)
+
+    @cached_property
+    def _packed(self) -> IntVector:
+        return self.packing.pack(self.cells)
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -97,13 +101,25 @@ class ContingencyTable:
     def margin(self, names: Sequence[str]) -> "ContingencyTable":
         """The table of the named keys alone, in the order given; the cross product is never built."""
         position = {key.name: j for j, key in enumerate(self.keys)}
+        unknown = [name for name in names if name not in position]
+        if unknown:
+            raise UnknownKeyVariable(
+                f"{', '.join(unknown)} not among the keys of the table: {', '.join(position)}."
+            )
         kept = [position[name] for name in names]
         keys = tuple(self.keys[j] for j in kept)
         return ContingencyTable.from_codes(keys, self.cells[:, kept], self.counts, self.weights)
 
     def find(self, cells: Codes) -> IntVector:
         """The position of each given cell among the occupied ones, -1 where nobody is."""
-        known, wanted = one_word(self.packing.pack(self.cells)), one_word(self.packing.pack(cells))
-        place = np.searchsorted(known, wanted)
+        wanted = self.packing.pack(cells)
+        if wanted.shape[1] > 1:
+            _, rank = rank_rows(np.concatenate([self._packed, wanted]))
+            position = np.full(len(rank), -1)
+            position[rank[: self.occupied]] = np.arange(self.occupied)
+            return position[rank[self.occupied :]]
+        if not self.occupied:
+            return np.full(len(cells), -1)
+        place = np.searchsorted(self._packed[:, 0], wanted[:, 0])
         place[place == self.occupied] = 0
-        return np.where(known[place] == wanted, place, -1) if self.occupied else np.full(len(cells), -1)
+        return np.where(self._packed[place, 0] == wanted[:, 0], place, -1)

@@ -7,7 +7,8 @@ word for each group. Word by word, packed cells sort like the rows of codes they
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
@@ -36,43 +37,79 @@ class Packing:
     def words(self) -> tuple[tuple[int, ...], ...]:
         """The key positions that each word holds, first word most significant."""
         words: list[tuple[int, ...]] = []
-        current: tuple[int, ...] = ()
+        current: list[int] = []
+        cells = 1
         for position, size in enumerate(self.sizes):
-            if current and prod(self.sizes[k] for k in current) * size > WORD:
-                words.append(current)
-                current = ()
-            current = (*current, position)
-        return (*words, current)
+            if current and cells * size > WORD:
+                words.append(tuple(current))
+                current, cells = [], 1
+            current.append(position)
+            cells *= size
+        return (*words, tuple(current))
 
     def strides(self, word: Sequence[int]) -> list[int]:
         """What one step of each key of ``word`` adds to the packed number."""
-        return [prod(self.sizes[k] for k in word[i + 1 :]) for i in range(len(word))]
+        return list(accumulate((self.sizes[key] for key in word[:0:-1]), mul, initial=1))[::-1][: len(word)]
 
     def pack(self, cells: Codes) -> IntVector:
-        """Rows of level codes to rows of words."""
-        packed = np.zeros((len(cells), len(self.words)), dtype=np.int64)
-        for w, word in enumerate(self.words):
-            for key, stride in zip(word, self.strides(word), strict=True):
-                packed[:, w] += cells[:, key].astype(np.int64) * stride
-        return packed
+        """Rows of level codes to rows of words.
+
+        Raises
+        ------
+        ValueError
+            A code that is not a level: packed, it would be taken for another cell.
+        """
+        if cells.ndim != 2 or cells.shape[1] != len(self.sizes):
+            raise ValueError(f"Cells of shape {cells.shape} need one column for each of {len(self.sizes)} keys.")
+        packed = np.zeros((len(self.words), len(cells)), dtype=np.int64)
+        for numbers, word in zip(packed, self.words, strict=True):
+            for key in word:
+                codes = np.ascontiguousarray(cells[:, key])
+                if len(codes) and not (codes.min() >= 0 and codes.max() < self.sizes[key]):
+                    raise ValueError(f"Column {key} has codes outside its {self.sizes[key]} levels.")
+                numbers *= self.sizes[key]
+                numbers += codes.astype(np.int64, copy=False)
+        return packed.T
 
     def unpack(self, packed: IntVector) -> Codes:
         """Rows of words back to rows of level codes, in the smallest integer type that holds them."""
         cells = np.empty((len(packed), len(self.sizes)), dtype=code_type(self.sizes))
         for w, word in enumerate(self.words):
-            for key, stride in zip(word, self.strides(word), strict=True):
-                cells[:, key] = packed[:, w] // stride % self.sizes[key]
+            rest = packed[:, w]
+            for key in word[:0:-1]:
+                rest, cells[:, key] = np.divmod(rest, self.sizes[key])
+            for key in word[:1]:
+                cells[:, key] = rest
         return cells
 
 
 def code_type(sizes: Sequence[int]) -> np.dtype[np.signedinteger]:
-    """The smallest signed integer type that holds every level code."""
-    return np.result_type(np.int8, np.min_scalar_type(-max(sizes, default=1)))
+    """The smallest signed integer type that holds every level code.
+
+    Examples
+    --------
+    >>> [str(code_type((size,))) for size in (0, 128, 129, 2**31, 2**31 + 1)]
+    ['int8', 'int8', 'int16', 'int32', 'int64']
+    """
+    return np.result_type(np.int8, np.min_scalar_type(-max(1, *sizes, 1)))
 
 
-def one_word(packed: IntVector) -> IntVector | np.ndarray[tuple[int], np.dtype[np.void]]:
-    """A one-dimensional array that orders and compares like the rows of ``packed``."""
-    if packed.shape[1] == 1:
-        return packed[:, 0]
-    fields = np.dtype([(f"word{w}", np.int64) for w in range(packed.shape[1])])
-    return np.ascontiguousarray(packed).view(fields)[:, 0]
+def rank_rows(packed: IntVector) -> tuple[IntVector, IntVector]:
+    """Where each distinct row is first met, in lexicographic order, and the rank of every row among them.
+
+    Words are renumbered one after the other: the rank so far and the rank of the next word make one number
+    (at most rows squared, so it fits), and sorting numbers is much faster than sorting rows.
+
+    Examples
+    --------
+    >>> first, rank = rank_rows(np.array([[7, 2], [7, 1], [7, 2]]))
+    >>> first.tolist(), rank.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    number = packed[:, 0]
+    for word in packed.T[1:]:
+        _, ahead = np.unique(number, return_inverse=True)
+        values, behind = np.unique(word, return_inverse=True)
+        number = ahead * len(values) + behind
+    _, first, rank = np.unique(number, return_index=True, return_inverse=True)
+    return first, rank

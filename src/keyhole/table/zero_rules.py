@@ -1,0 +1,157 @@
+"""The structural-zero rule file: YAML in, rules out, or one line that says what is wrong.
+
+Scalars stay the text as written, so that ``1``, ``yes``, ``0-14`` and ``1.0`` mean the labels "1", "yes",
+"0-14" and "1.0", never a number, a truth value or a date. This module is apart from the meaning of the
+rules because it alone needs PyYAML and pydantic, which take a moment to import.
+"""
+
+import re
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from keyhole.errors import InvalidRules
+from keyhole.table.rule_meaning import Labels, ZeroRule, ZeroRules
+
+LARGEST = 10_000_000
+"""Bytes above which a file is surely not a rule file."""
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Names = Annotated[list[str], BeforeValidator(_as_list), Field(strict=True)]
+
+
+class _AnyBut(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    labels: Annotated[_Names, Field(alias="not")]
+
+
+_File = TypeAdapter(list[dict[str, _Names | _AnyBut]])
+
+
+class _TextLoader(yaml.BaseLoader):
+    """Every scalar as text; a key given twice in a mapping is an error, where YAML would keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        names = [self.construct_object(name) for name, _ in node.value]
+        seen: set[str] = set()
+        for (written, _), name in zip(node.value, names, strict=True):
+            problem = "a key given twice in one rule" if isinstance(name, str) else "a key that is not a name"
+            if not isinstance(name, str) or name in seen:
+                raise yaml.constructor.ConstructorError(None, None, problem, written.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def read_zero_rules(path: str | Path) -> ZeroRules:
+    """The rules of a file.
+
+    Raises
+    ------
+    InvalidRules
+        A file that cannot be read, or is not a list of rules.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InvalidRules(f"{path.name} is larger than {LARGEST // 10**6} MB, too large for a rule file.")
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidRules(f"{path.name} is not a rule file: it is not UTF-8 text.") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise InvalidRules(f"The rule file {path.name} cannot be read: {reason}.") from None
+    return parse_zero_rules(text, path.name)
+
+
+def parse_zero_rules(text: str, source: str = "the rules") -> ZeroRules:
+    """The rules of a YAML text; ``source`` is what messages call it.
+
+    Examples
+    --------
+    >>> rules = parse_zero_rules("- {AGE: 0-14, MARITAL: {not: [single]}}")
+    >>> rules.rules[0].conditions[1]
+    Labels(key='MARITAL', labels=('single',), negated=True)
+    """
+    try:
+        content = yaml.load(text, _TextLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}" if mark else ""
+        raise InvalidRules(f"{source} is not a rule file{where}: {_harmless(error.problem)}.") from None
+    except (yaml.YAMLError, ValueError, OverflowError):
+        raise InvalidRules(f"{source} is not a rule file: it is not YAML.") from None
+    except RecursionError:
+        raise InvalidRules(f"{source} is not a rule file: it is nested too deeply.") from None
+    return zero_rules_from(content, source)
+
+
+def zero_rules_from(content: object, source: str = "the rules") -> ZeroRules:
+    """The rules of plain Python lists and mappings of text, as YAML or JSON would give them.
+
+    Examples
+    --------
+    >>> len(zero_rules_from([{"AGE": ["0-14"], "MARITAL": "married"}, {"SEX": {"not": ["f"]}, "PREGNANT": "yes"}]))
+    2
+    """
+    if content is None or content == "":
+        raise InvalidRules(f"{source} is empty: expected a list of rules.")
+    if not isinstance(content, list):
+        raise InvalidRules(f"{source} is not a list of rules: each rule starts with '- ' on a line of its own.")
+    if not content:
+        raise InvalidRules(f"{source} holds no rules.")
+    try:
+        parsed = _File.validate_python(content)
+    except ValidationError as error:
+        raise InvalidRules(_first_problem(error, source)) from None
+    except RecursionError:
+        raise InvalidRules(f"{source} is not a rule file: it is nested too deeply.") from None
+    rules = tuple(_rule(number, entries, source) for number, entries in enumerate(parsed, start=1))
+    return ZeroRules(rules, source)
+
+
+def _rule(number: int, entries: dict[str, list[str] | _AnyBut], source: str) -> ZeroRule:
+    if not entries:
+        raise InvalidRules(f"Rule {number} of {source} names no key: it would declare every cell impossible.")
+    for name, entry in entries.items():
+        if not (entry.labels if isinstance(entry, _AnyBut) else entry):
+            raise InvalidRules(
+                f"Rule {number} of {source}: {_brief(name)} has an empty list. Name labels, or leave the key out."
+            )
+    return ZeroRule(
+        number,
+        tuple(
+            Labels(name, tuple(entry.labels), negated=True)
+            if isinstance(entry, _AnyBut)
+            else Labels(name, tuple(entry))
+            for name, entry in entries.items()
+        ),
+    )
+
+
+def _first_problem(error: ValidationError, source: str) -> str:
+    place = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
+    rule = f"Rule {int(place[0]) + 1} of {source}"
+    if len(place) == 1:
+        return f"{rule} is not a mapping of keys to labels, such as {{AGE: 0-14, MARITAL: [married, widowed]}}."
+    return f"{rule}: {_brief(str(place[1]))} must be a label, a list of labels, or {{not: [labels]}}."
+
+
+def _brief(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= 40 else f"{name[:40]}..."
+
+
+def _harmless(problem: str | None) -> str:
+    """What the YAML reader says, without the words it quotes: the file may be data, given by mistake."""
+    words = " ".join((problem or "it is not YAML").split())
+    return re.sub(
+        r"(['\"])(.*?)\1", lambda quoted: quoted[0] if re.fullmatch(r"<[a-z ]+>|\W", quoted[2]) else "...", words
+    )
