@@ -5,6 +5,9 @@ from math import isfinite
 from keyhole.errors import InvalidPopulation
 from keyhole.table.contingency import ContingencyTable
 
+SCALED_TO_SAMPLE = 0.001
+"""Weights that differ and add up to the sample size, within this relative distance, have been rescaled."""
+
 
 def population_size(table: ContingencyTable, *, size: int | None = None, fraction: float | None = None) -> int:
     """N, from exactly one of: its size, the sampling fraction n/N, or the weights of the table.
@@ -35,10 +38,11 @@ def population_size(table: ContingencyTable, *, size: int | None = None, fractio
     total = float(table.weights.sum())
     if not isfinite(total):
         raise InvalidPopulation("The weights add up to more than a number can hold.")
-    if total < table.records:
+    census = bool((table.weights == table.counts).all())
+    if total < table.records * (1 + SCALED_TO_SAMPLE) and not census:
         raise InvalidPopulation(
-            f"The weights add up to {total:,.0f}, fewer than the {table.records:,} records. A weight is the number of "
-            "people a record stands for, itself included; weights scaled to the sample cannot be used."
+            f"The weights add up to {total:,.0f} for {table.records:,} records. A weight is the number of people "
+            "a record stands for, itself included; weights scaled to add up to the sample size cannot be used."
         )
     return round(total)
 

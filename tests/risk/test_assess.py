@@ -1,0 +1,79 @@
+"""From laws to tau: estimates equal closed forms, intervals equal the exact predictive law."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from keyhole.errors import NotConverged
+from keyhole.inference.fit import Diagnostic
+from keyhole.risk.assess import assess_risk
+from tests.risk.samples import Geometric, random_sample
+
+
+def test_estimates_are_the_closed_forms() -> None:
+    sample = random_sample()
+    found = assess_risk(Geometric((0.2,)), sample)
+    assert found.tau1 is not None
+    assert found.tau2 is not None
+    assert found.tau1.estimate == pytest.approx(0.2 * sample.uniques)
+    assert found.tau2.estimate == pytest.approx(-0.2 * np.log(0.2) / 0.8 * sample.uniques)
+    assert found.tau1.expected_sd is None
+    assert found.tau1.mcse == 0
+
+
+def test_interval_of_a_plug_in_is_the_predictive_one() -> None:
+    sample = random_sample()
+    found = assess_risk(Geometric((0.2,)), sample)
+    exact = stats.binom(sample.uniques, 0.2)
+    assert found.tau1 is not None
+    # 2,000 draws: an end of the interval is off by at most a few percent in probability.
+    assert exact.cdf(found.tau1.low) == pytest.approx(0.025, abs=0.02)
+    assert exact.sf(found.tau1.high) == pytest.approx(0.025, abs=0.02)
+
+
+def test_interval_of_many_laws_includes_the_parameters() -> None:
+    sample = random_sample()
+    chances = tuple(np.random.default_rng(3).beta(4, 16, 1000))
+    found = assess_risk(Geometric(chances), sample)
+    exact = stats.betabinom(sample.uniques, 4, 16)
+    assert found.tau1 is not None
+    assert found.records is not None
+    assert exact.cdf(found.tau1.low) == pytest.approx(0.025, abs=0.025)
+    assert exact.sf(found.tau1.high) == pytest.approx(0.025, abs=0.025)
+    assert found.tau1.expected_sd == pytest.approx(np.std(chances, ddof=1) * sample.uniques)
+    assert found.tau1.mcse == pytest.approx(found.tau1.expected_sd / np.sqrt(1000))
+    assert found.records.r1_low == pytest.approx(np.quantile(chances, 0.025), abs=1e-6)
+    assert found.records.r1_high == pytest.approx(np.quantile(chances, 0.975), abs=1e-6)
+
+
+def test_the_seed_decides_and_is_recorded() -> None:
+    sample = random_sample()
+    chances = tuple(np.random.default_rng(3).beta(4, 16, 100))
+    one, same, other = (assess_risk(Geometric(chances), sample, seed=seed) for seed in (5, 5, 6))
+    assert one.tau2 == same.tau2
+    assert one.tau2 != other.tau2
+    assert one.seed == 5
+
+
+def test_an_untrusted_fit_is_marked_and_warned_about() -> None:
+    worry = Diagnostic("sigma", 1.0, "untrusted", "The estimate lies on the boundary.")
+    with pytest.warns(NotConverged, match="boundary"):
+        found = assess_risk(Geometric(diagnostics=(worry,)), random_sample())
+    assert found.status == "not-converged"
+    assert "boundary" in found.verdict
+
+
+def test_a_failed_fit_has_no_numbers() -> None:
+    found = assess_risk(Geometric(fails=True), random_sample())
+    assert (found.status, found.tau1, found.tau2, found.records) == ("failed", None, None, None)
+    assert "no maximum" in found.verdict
+
+
+def test_no_uniques_is_no_risk() -> None:
+    sample = random_sample(records=5000, population_size=10_000)
+    twice = type(sample)(
+        type(sample.table)(sample.table.keys, sample.table.cells, sample.table.counts + 1), sample.population_size
+    )
+    found = assess_risk(Geometric(), twice)
+    assert found.tau1 is not None
+    assert (found.tau1.estimate, found.tau1.low, found.tau1.high) == (0, 0, 0)
