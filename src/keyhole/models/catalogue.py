@@ -1,0 +1,132 @@
+"""Which models there are: name, paper, when to use each, when it fails."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from keyhole.errors import UnknownModel
+from keyhole.inference.fit import RiskModel
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One model of the catalogue.
+
+    Attributes
+    ----------
+    name
+        What the user types.
+    where
+        ``module:Class`` of the settings; imported only when the model is asked for.
+    paper
+        Where the model comes from.
+    use
+        When to use it.
+    fails
+        When it fails.
+    """
+
+    name: str
+    where: str
+    paper: str
+    use: str
+    fails: str
+
+    @property
+    def constructor(self) -> Callable[..., RiskModel]:
+        """The frozen settings' class."""
+        module, _, attribute = self.where.partition(":")
+        found: Callable[..., RiskModel] = getattr(import_module(module), attribute)
+        return found
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """Each option of the model and its default."""
+        described: Any = self.constructor
+        return {
+            field.name: None if field.default is MISSING else field.default
+            for field in fields(described)
+            if field.init
+        }
+
+
+def model_named(name: str, **options: object) -> RiskModel:
+    """The model of that name with those options.
+
+    Options given as text, as on a command line, are read as the type of the option's default.
+
+    Examples
+    --------
+    >>> model_named("pitman", draws=500).settings["draws"]
+    500
+    """
+    if name not in CATALOGUE:
+        raise UnknownModel(f"There is no model named {name!r}. {_closest(name, list(CATALOGUE))}")
+    entry = CATALOGUE[name]
+    known = entry.options
+    for option in options:
+        if option not in known:
+            raise UnknownModel(f"The model {name} has no option {option!r}. {_closest(option, list(known))}")
+    return entry.constructor(**{option: _read(option, value, known[option]) for option, value in options.items()})
+
+
+def automatic(*, weighted: bool = False) -> tuple[str, ...]:
+    """The candidates to run when the user names no model; the individual-risk estimator joins for survey weights."""
+    candidates = ("ewens", "pitman", "poisson-gamma", "slide-negative-binomial", "poisson-inverse-gaussian")
+    return tuple(name for name in candidates + (("benedetti-franconi",) if weighted else ()) if name in CATALOGUE)
+
+
+def _closest(given: str, known: list[str]) -> str:
+    near = get_close_matches(given, known, n=3, cutoff=0.5)
+    if near:
+        return f"Closest: {', '.join(near)}."
+    return f"There are: {', '.join(known)}." if known else "It has none."
+
+
+def _read(option: str, value: object, default: object) -> object:
+    """A value given as text, read as the type of the default."""
+    if not isinstance(value, str) or isinstance(default, str) or default is None:
+        return value
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "yes": True, "false": False, "no": False}[value.lower()]
+        return type(default)(value)  # type: ignore[call-arg]
+    except (ValueError, TypeError, KeyError):
+        expected = {bool: "true or false", int: "a whole number", float: "a number"}.get(
+            type(default), "another type"
+        )
+        raise UnknownModel(f"The option {option} must be {expected}, found {value!r}.") from None
+
+
+_SUPERPOPULATION = "keyhole.models.superpopulation"
+
+_ENTRIES = (
+    Entry(
+        "ewens",
+        f"{_SUPERPOPULATION}.ewens:Ewens",
+        "Ewens (1972), Theoretical Population Biology 3; Samuels (1998), Journal of Official Statistics 14",
+        "As a lower benchmark, or when combinations saturate: a census would hold few the sample does not.",
+        "On most real keys: far too low where new combinations keep turning up.",
+    ),
+    Entry(
+        "pitman",
+        f"{_SUPERPOPULATION}.pitman:Pitman",
+        "Pitman (1995), Probability Theory and Related Fields 102; "
+        "Hoshino (2001), Journal of Official Statistics 17",
+        "First choice among models of the size index alone; fast, and often the right order of magnitude.",
+        "On strongly dependent keys, where it can be several times too high; every unique gets the same risk.",
+    ),
+    Entry(
+        "poisson-gamma",
+        f"{_SUPERPOPULATION}.poisson_gamma:PoissonGamma",
+        "Bethlehem, Keller & Pannekoek (1990), Journal of the American Statistical Association 85",
+        "When the number of admissible cells is known and moderate and their sizes vary smoothly.",
+        "When most admissible cells are empty for a reason that nobody declared; it then acts like Ewens.",
+    ),
+)
+
+CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+"""Every model by name, in the order in which they are shown."""

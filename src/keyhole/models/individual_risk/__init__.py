@@ -1,0 +1,1 @@
+"""Models of the risk of each record from its own survey weight."""

@@ -1,0 +1,92 @@
+"""Ewens' superpopulation: one parameter, the propensity of a new person to be different from all others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.inference.fit import Diagnostic
+from keyhole.models.superpopulation.draws import DEFAULT_DRAWS, checked_draws
+from keyhole.models.superpopulation.edges import untrusted
+from keyhole.models.superpopulation.likelihood_fit import LikelihoodFit, fit_by_likelihood
+from keyhole.models.superpopulation.two_parameter import TwoParameter, log_partition
+from keyhole.numerics.posterior import Peak, Points
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+from keyhole.table.size_index import SizeIndex
+
+
+@dataclass(frozen=True)
+class Ewens:
+    r"""The Ewens sampling formula as a superpopulation.
+
+    The number of occupied cells is sufficient for theta; with m = N - n unsampled people U is beta-binomial
+    (m; 1, theta + n - 1), so :math:`r_1 = (\theta + n - 1)/(\theta + N - 1)`.
+
+    Parameters
+    ----------
+    draws
+        Parameter draws behind the interval.
+
+    References
+    ----------
+    Ewens (1972), The sampling theory of selectively neutral alleles, Theoretical Population Biology 3.
+    Samuels (1998), A Bayesian, species-sampling-inspired approach to the uniques problem in microdata
+    disclosure risk assessment, Journal of Official Statistics 14.
+    """
+
+    draws: int = DEFAULT_DRAWS
+
+    def __post_init__(self) -> None:
+        checked_draws(self.draws)
+
+    @property
+    def name(self) -> str:
+        return "ewens"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {"draws": self.draws}
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> LikelihoodFit:
+        family = EwensFamily(sample.size_index, sample.population_size)
+        return fit_by_likelihood(family, sample, self.name, self.draws, rng)
+
+
+@dataclass(frozen=True)
+class EwensFamily:
+    """Working scale: log theta, the natural parameter of the exponential family of the number of cells."""
+
+    index: SizeIndex
+    population_size: int
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return ("theta",)
+
+    @property
+    def lower(self) -> Vector:
+        return np.array([np.log(1e-4)])
+
+    @property
+    def upper(self) -> Vector:
+        # Beyond N times n nobody meets anybody, in the sample or outside it.
+        return np.array([np.log(10.0 * self.population_size * self.index.records)])
+
+    def log_likelihood(self, working: Points) -> Vector:
+        return log_partition(self.index, np.exp(working[:, 0]), 0.0)
+
+    def natural(self, working: Vector) -> Vector:
+        return np.exp(working)
+
+    def law(self, working: Vector) -> TwoParameter:
+        return TwoParameter(float(np.exp(working[0])), 0.0)
+
+    def edge(self, peak: Peak) -> Diagnostic | None:
+        if peak.at_upper[0] or self.index.at(1) == self.index.records:
+            return untrusted(self.index, "theta grows without bound and everyone looks unique")
+        if peak.at_lower[0]:
+            return untrusted(self.index, "theta falls to zero and everyone looks alike")
+        return None

@@ -1,0 +1,98 @@
+"""Pitman's superpopulation: a second parameter lets new combinations keep turning up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.inference.fit import Diagnostic
+from keyhole.models.superpopulation.draws import DEFAULT_DRAWS, checked_draws
+from keyhole.models.superpopulation.edges import caution, untrusted
+from keyhole.models.superpopulation.likelihood_fit import LikelihoodFit, fit_by_likelihood
+from keyhole.models.superpopulation.two_parameter import TwoParameter, log_partition
+from keyhole.numerics.posterior import Peak, Points
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+from keyhole.table.size_index import SizeIndex
+
+
+@dataclass(frozen=True)
+class Pitman:
+    r"""Pitman's sampling formula as a superpopulation.
+
+    With m = N - n unsampled people U is beta-binomial :math:`(m;\ 1 - \sigma,\ \theta + n - 1 + \sigma)`. All
+    forms are exact at finite N; nothing relies on the growth :math:`N^\sigma`.
+
+    Parameters
+    ----------
+    draws
+        Parameter draws behind the interval.
+
+    References
+    ----------
+    Pitman (1995), Exchangeable and partially exchangeable random partitions, Probability Theory and Related
+    Fields 102.
+    Hoshino (2001), Applying Pitman's sampling formula to microdata disclosure risk assessment, Journal of
+    Official Statistics 17.
+    """
+
+    draws: int = DEFAULT_DRAWS
+
+    def __post_init__(self) -> None:
+        checked_draws(self.draws)
+
+    @property
+    def name(self) -> str:
+        return "pitman"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {"draws": self.draws}
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> LikelihoodFit:
+        family = PitmanFamily(sample.size_index, sample.population_size)
+        return fit_by_likelihood(family, sample, self.name, self.draws, rng)
+
+
+@dataclass(frozen=True)
+class PitmanFamily:
+    """Working scale: log(theta + sigma), which is free, and sigma itself, whose limit 0 is Ewens' law."""
+
+    index: SizeIndex
+    population_size: int
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return ("theta", "sigma")
+
+    @property
+    def lower(self) -> Vector:
+        return np.array([np.log(1e-4), 0.0])
+
+    @property
+    def upper(self) -> Vector:
+        return np.array([np.log(10.0 * self.population_size * self.index.records), 1.0 - 1e-9])
+
+    def log_likelihood(self, working: Points) -> Vector:
+        sigma = working[:, 1]
+        return log_partition(self.index, np.exp(working[:, 0]) - sigma, sigma)
+
+    def natural(self, working: Vector) -> Vector:
+        return np.array([np.exp(working[0]) - working[1], working[1]])
+
+    def law(self, working: Vector) -> TwoParameter:
+        return TwoParameter(float(np.exp(working[0]) - working[1]), float(working[1]))
+
+    def edge(self, peak: Peak) -> Diagnostic | None:
+        index = self.index
+        if peak.at_upper[0] or peak.at_upper[1] or index.at(1) == index.records:
+            return untrusted(index, "new combinations never stop turning up and everyone looks unique")
+        if index.occupied == 1:
+            return untrusted(index, "theta and sigma fall to their limits and everyone looks alike")
+        if peak.at_lower[1]:
+            return caution("sigma is zero, which is Ewens' model")
+        if peak.at_lower[0]:
+            return caution("theta is as low as sigma allows")
+        return None

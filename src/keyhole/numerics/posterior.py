@@ -1,0 +1,174 @@
+"""Where a likelihood of one or two parameters peaks, and draws of the parameters around the peak.
+
+The prior is flat on the working scale the caller chose, inside a box. The peak is then the maximum of the
+likelihood, and draws are importance-resampled, so skewness and the edges of the box are respected.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import optimize
+
+from keyhole.arrays import Vector
+
+Points: TypeAlias = NDArray[np.float64]
+"""One row per point, one column per working parameter."""
+
+LogLikelihood: TypeAlias = Callable[[Points], Vector]
+"""The log-likelihood at each row of points."""
+
+_TAIL = 5
+"""Degrees of freedom of the Student proposal: heavier tails than any likelihood met here."""
+
+_WIDEST = 4.0
+"""A direction in which the likelihood is flatter than this is explored no further per round."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The maximum of a likelihood and its shape.
+
+    Attributes
+    ----------
+    working
+        The maximising point on the working scale.
+    value
+        The log-likelihood there.
+    information
+        Minus the second derivatives: the observed information on the working scale.
+    at_lower, at_upper
+        Whether each parameter ended at an edge of the box, so that no inner maximum was found.
+    """
+
+    working: Vector
+    value: float
+    information: Points
+    at_lower: tuple[bool, ...]
+    at_upper: tuple[bool, ...]
+
+    @property
+    def curved(self) -> bool:
+        """Whether the likelihood falls in every direction, so that standard errors exist."""
+        return bool(np.linalg.eigvalsh(self.information)[0] > 1e-6)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Draws of the working parameters and how good the proposal behind them was, from 0 to 1."""
+
+    working: Points
+    efficiency: float
+
+
+def find_peak(log_likelihood: LogLikelihood, lower: Vector, upper: Vector) -> Peak | None:
+    """The maximum inside the box: the best points of a coarse grid, polished; None if nowhere finite."""
+    grid = _grid(lower, upper)
+    values = log_likelihood(grid)
+    if not np.isfinite(values).any():
+        return None
+    values = np.where(np.isfinite(values), values, -np.inf)
+    best = grid[np.argmax(values)]
+
+    def objective(point: Vector) -> float:
+        value = float(log_likelihood(np.clip(point, lower, upper)[None, :])[0])
+        return -value if np.isfinite(value) else 1e300
+
+    spacing = (upper - lower) / (len(grid) ** (1 / len(lower)) - 1)
+    simplex = np.vstack([best, *(best + _inward(best, lower, upper) * np.diag(spacing))])
+    found = optimize.minimize(
+        objective,
+        best,
+        method="Nelder-Mead",
+        bounds=optimize.Bounds(lower, upper),
+        options={"initial_simplex": simplex, "xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000},
+    )
+    point = np.clip(np.asarray(found.x, dtype=np.float64), lower, upper)
+    margin = 1e-3 * (upper - lower)
+    return Peak(
+        point,
+        -float(found.fun),
+        observed_information(log_likelihood, point, lower, upper),
+        tuple(bool(edge) for edge in point <= lower + margin),
+        tuple(bool(edge) for edge in point >= upper - margin),
+    )
+
+
+def observed_information(log_likelihood: LogLikelihood, point: Vector, lower: Vector, upper: Vector) -> Points:
+    """Minus the second derivatives by central differences over about a third of a standard error."""
+    step = np.full(len(point), 1e-3)
+    for _ in range(2):
+        information = _second_differences(log_likelihood, _inside(point, step, lower, upper), step)
+        diagonal = np.maximum(np.diag(information), 1e-4)
+        step = np.minimum(0.3 / np.sqrt(diagonal), 0.05 * (upper - lower))
+    return _second_differences(log_likelihood, _inside(point, step, lower, upper), step)
+
+
+def draw_parameters(
+    log_likelihood: LogLikelihood, peak: Peak, lower: Vector, upper: Vector, draws: int, rng: Generator
+) -> Drawn:
+    """Draws from the likelihood times a flat prior on the box.
+
+    Student proposals at the peak are weighted by the likelihood; where that serves badly (an edge, strong
+    skewness) the proposal is moved to the weighted mean and spread of its own draws and tried again.
+    """
+    centre, spread = peak.working, _spread(peak.information)
+    proposals = 4 * draws
+    for _ in range(4):
+        root = np.linalg.cholesky(spread)
+        normal = rng.standard_normal((proposals, len(centre)))
+        scale = np.sqrt(_TAIL / rng.chisquare(_TAIL, (proposals, 1)))
+        offset = normal * scale
+        points = centre + offset @ root.T
+        inside = np.all((points >= lower) & (points <= upper), axis=1)
+        logs = np.full(proposals, -np.inf)
+        logs[inside] = log_likelihood(points[inside])
+        logs += 0.5 * (_TAIL + len(centre)) * np.log1p((offset**2).sum(axis=1) / _TAIL)
+        logs = np.where(np.isfinite(logs), logs, -np.inf)
+        weight = np.exp(logs - logs.max())
+        weight /= weight.sum()
+        efficiency = 1.0 / (proposals * float(weight @ weight))
+        if efficiency > 0.4:
+            break
+        centre = weight @ points
+        deviation = points - centre
+        spread = 1.1 * (deviation * weight[:, None]).T @ deviation + 1e-14 * np.eye(len(centre))
+    # Systematic resampling: each point is kept as often as its weight says, give or take one.
+    place = (rng.random() + np.arange(draws)) / draws
+    kept = np.minimum(np.searchsorted(np.cumsum(weight), place), proposals - 1)
+    return Drawn(rng.permutation(points[kept]), efficiency)
+
+
+def _grid(lower: Vector, upper: Vector) -> Points:
+    points = 101 if len(lower) == 1 else 25
+    axes = [np.linspace(low, high, points) for low, high in zip(lower, upper, strict=True)]
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def _inward(point: Vector, lower: Vector, upper: Vector) -> Vector:
+    return np.where(point - lower < upper - point, 1.0, -1.0)
+
+
+def _inside(point: Vector, step: Vector, lower: Vector, upper: Vector) -> Vector:
+    return np.clip(point, lower + step, upper - step)
+
+
+def _second_differences(log_likelihood: LogLikelihood, point: Vector, step: Vector) -> Points:
+    size = len(point)
+    moves = [(i, j, a, b) for i in range(size) for j in range(size) for a in (1, -1) for b in (1, -1)]
+    unit = np.diag(step)
+    stencil = np.array([point + 0.5 * (a * unit[i] + b * unit[j]) for i, j, a, b in moves])
+    values = log_likelihood(stencil)
+    information = np.zeros((size, size))
+    for (i, j, a, b), value in zip(moves, values, strict=True):
+        information[i, j] -= a * b * value / (step[i] * step[j])
+    return information
+
+
+def _spread(information: Points) -> Points:
+    """The inverse information, with flat or rising directions given a wide but finite spread."""
+    values, vectors = np.linalg.eigh(information)
+    return np.asarray((vectors / np.maximum(values, _WIDEST**-2)) @ vectors.T)
