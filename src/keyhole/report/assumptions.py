@@ -1,0 +1,88 @@
+"""What the numbers of a report take for granted, in words a review board can weigh."""
+
+from dataclasses import dataclass
+
+from keyhole.population.sample import Sample
+from keyhole.report.words import count, listed, percent
+from keyhole.risk.compare import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """One thing taken for granted, and what happens to the numbers if it does not hold."""
+
+    topic: str
+    words: str
+
+
+def assumptions_of(comparison: Comparison) -> tuple[Assumption, ...]:
+    """The assumptions behind a comparison, those about the data first."""
+    sample = comparison.assessments[0].sample
+    found = [
+        Assumption("How the sample was drawn", _sampling(sample)),
+        Assumption(
+            "The size of the population",
+            f"{count(sample.population_size)} people, as given. If the true number is larger, the risk is lower.",
+        ),
+        Assumption(
+            "What an intruder knows",
+            "Exactly the key variables listed here, for a person of their choice, and nothing more. An intruder "
+            "who knows another variable of the file faces more unique records than this report counts.",
+        ),
+        Assumption(
+            "What an intruder does not know",
+            "Who is in the sample. Somebody who knows that a person took part, and finds one record that fits, "
+            "has found that person: for such an intruder every record that is unique in the file is at risk.",
+        ),
+        Assumption(
+            "No errors, no differences of coding",
+            "The file and the intruder record the keys in the same way. Mistakes, changes since the survey and "
+            "swapped or blurred values make a match less certain, so the numbers lean to the safe side.",
+        ),
+        Assumption(
+            "Only unique records are counted",
+            "A record that shares its combination with one or two others adds nothing to these measures. That "
+            "does not make it safe: they may be one household, or alike in what the intruder wants to learn.",
+        ),
+    ]
+    if sample.zeros is not None:
+        found.append(Assumption("Impossible combinations", _zeros(sample)))
+    if any(assessment.tau1 is not None for assessment in comparison.assessments):
+        found.append(Assumption("What the intervals contain", _intervals(comparison)))
+    return tuple(found)
+
+
+def _sampling(sample: Sample) -> str:
+    if sample.unsampled_size == 0:
+        return "The file holds everybody in the population, so there is no sampling to make assumptions about."
+    words = (
+        f"At random, everybody with the same chance ({percent(sample.sampling_fraction)}), independently of "
+        "everybody else. In a sample of households, areas or other clusters, or with unequal chances, the "
+        "estimates can be too low or too high."
+    )
+    if sample.table.weights is not None:
+        words += " The records carry survey weights; a model that does not use them still assumes equal chances."
+    return words
+
+
+def _zeros(sample: Sample) -> str:
+    # In whole numbers: a table of many keys has more cells than a float can count.
+    impossible = (sample.table.size - sample.admissible_cells) * 1000 // max(sample.table.size, 1) / 1000
+    return (
+        f"{percent(impossible)} of the combinations of levels are declared impossible by the given rules. A model "
+        "that uses the rules puts nobody there."
+    )
+
+
+def _intervals(comparison: Comparison) -> str:
+    fitted = [found for found in comparison.assessments if found.tau1 is not None]
+    level = max(found.tau1.level for found in fitted if found.tau1 is not None)
+    words = (
+        f"The chance of {percent(level)} refers to the number of people in this very sample, if the model is "
+        "right: it includes not knowing who else is in the population. No interval includes the doubt about which "
+        "model is right; the differences between the models are a guide to that."
+    )
+    plug_in = [found.model for found in fitted if found.tau1 is not None and found.tau1.expected_sd is None]
+    if plug_in:
+        words += f" Those of {listed(plug_in)} also take the fitted parameters as known, so they are too narrow."
+    return words

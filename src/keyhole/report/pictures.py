@@ -1,0 +1,275 @@
+"""The pictures of a report: inline SVG that prints, follows light and dark, and says its numbers in words.
+
+Every picture is drawn twice, for a wide and for a narrow page, because text that shrinks with a drawing
+cannot be read on a phone. Colours are names that the style sheet of the page resolves.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from html import escape
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from keyhole.report.content import DataSummary, Distribution, Drivers, Report
+from keyhole.report.words import count, percent, plural, rounded, shortened
+from keyhole.risk.estimate import RiskEstimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDE, NARROW = 680, 320
+"""Widths in CSS pixels."""
+
+# matplotlib knows colours by number only, so each name of the style sheet has a number to be found again by.
+COLOURS = {
+    "ink": "#010101",
+    "soft-ink": "#020202",
+    "line": "#030303",
+    "main": "#040404",
+    "light": "#050505",
+    "alarm": "#060606",
+    "paper": "#070707",
+}
+KEYS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing for wide and for narrow pages, its title, and what it shows in words and numbers."""
+
+    title: str
+    description: str
+    wide: str
+    narrow: str
+
+    def marked(self, mark: Callable[[str], str]) -> "Picture":
+        """The same picture with its drawings marked as safe for a template."""
+        return replace(self, wide=mark(self.wide), narrow=mark(self.narrow))
+
+
+Draw = Callable[["Figure", bool], None]
+
+
+def draw(report: Report) -> dict[str, Picture]:
+    """The pictures that have something to show, by name: tau1, tau2, r1, keys, sizes."""
+    found: dict[str, Picture | None] = {
+        "tau1": _estimates(report, "tau1"),
+        "tau2": _estimates(report, "tau2"),
+        "r1": _distribution(report.distribution),
+        "keys": _keys(report.drivers),
+        "sizes": _sizes(report.data),
+    }
+    return {name: picture for name, picture in found.items() if picture is not None}
+
+
+def _estimates(report: Report, measure: str) -> Picture | None:
+    rows: list[tuple[str, RiskEstimate, bool, bool]] = []
+    for model in report.models:
+        estimate = model.tau1 if measure == "tau1" else model.tau2
+        if estimate is not None:
+            rows.append((model.model, estimate, model.recommended, model.status == "ok"))
+    if not rows or not report.data.sample_uniques:
+        return None
+    truth = None if report.truth is None else (report.truth.tau1 if measure == "tau1" else report.truth.tau2)
+    title = "Unique in the population, by model" if measure == "tau1" else "Correct matches, by model"
+    parts = [
+        f"{name}: {rounded(e.estimate)} ({percent(e.level)} interval {rounded(e.low)} to {rounded(e.high)})"
+        + ("" if ok else ", not to be trusted")
+        for name, e, _, ok in rows
+    ]
+    description = "; ".join(parts) + ("." if truth is None else f". The truth is {rounded(truth)}.")
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        axes = _axes(figure)
+        for y, (_, e, recommended, ok) in enumerate(rows):
+            colour = COLOURS["main"] if ok else COLOURS["soft-ink"]
+            axes.plot([e.low, e.high], [y, y], color=colour, linewidth=5 if recommended else 2.5, alpha=1)
+            axes.plot(
+                [e.estimate], [y], "o", markersize=10 if recommended else 7, markeredgewidth=2, color=colour,
+                markerfacecolor=colour if ok else COLOURS["paper"],
+            )  # fmt: skip
+            axes.annotate(
+                rounded(e.estimate), (e.estimate, y), (0, 9), textcoords="offset points", ha="center", va="bottom",
+                fontweight="bold" if recommended else "normal", color=COLOURS["ink"],
+            )  # fmt: skip
+        length = 24 if wide else 14
+        axes.set_yticks(range(len(rows)), [shortened(name, length) for name, *_ in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.75)
+        top = max([e.high for _, e, _, _ in rows] + [0.0 if truth is None else truth])
+        axes.set_xlim(0, top * 1.08 or 1.0)
+        if truth is not None:
+            axes.axvline(truth, color=COLOURS["alarm"], linewidth=1.5, linestyle=(0, (5, 3)), zorder=0)
+            axes.annotate(
+                f"truth {rounded(truth)}", (truth, 1), (0, 4), xycoords=("data", "axes fraction"),
+                textcoords="offset points", ha="center", va="bottom", color=COLOURS["alarm"],
+            )  # fmt: skip
+        axes.set_xlabel("records unique in the population" if measure == "tau1" else "expected correct matches")
+
+    return _picture(measure, title, description, paint, height=70 + 46 * len(rows))
+
+
+def _distribution(found: Distribution | None) -> Picture | None:
+    if found is None or found.same is not None:
+        return None
+    bands = list(zip(found.edges[:-1], found.edges[1:], found.counts, strict=True))
+    description = "; ".join(
+        f"{low:.0%} to {high:.0%}: {plural(number, 'record')}" for low, high, number in bands if number
+    )
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        axes = _axes(figure, grid="y")
+        colours = [_class_colour((low + high) / 2, found) for low, high, _ in bands]
+        bars = axes.bar([low for low, *_ in bands], found.counts, 0.092, align="edge", color=colours)
+        if wide:
+            axes.bar_label(bars, [count(number) for number in found.counts], padding=2, color=COLOURS["ink"])
+        axes.set_xlim(0, 1)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1] if not wide else [i / 10 for i in range(11)])
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
+        axes.set_xlabel("chance of being unique in the population")
+        axes.set_ylabel("unique records")
+        axes.margins(y=0.12)
+
+    return _picture("r1", "How the risk is spread over the unique records", description + ".", paint, height=260)
+
+
+def _class_colour(middle: float, found: Distribution) -> str:
+    if middle > found.classes.kappa1:
+        return COLOURS["alarm"]
+    return COLOURS["light"] if middle < found.classes.kappa2 else COLOURS["main"]
+
+
+def _keys(drivers: Drivers | None) -> Picture | None:
+    if drivers is None or not any(key.dropped.tau1_lost > 0 for key in drivers.keys):
+        return None
+    shown = drivers.keys[:KEYS_SHOWN]
+    description = "; ".join(
+        f"{key.key}: {rounded(key.dropped.tau1_lost)} if dropped"
+        + ("" if key.coarsened is None else f", {rounded(key.coarsened.tau1_lost)} if coarsened")
+        for key in shown
+    )
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        axes = _axes(figure)
+        places = range(len(shown))
+        dropped = [key.dropped.tau1_lost for key in shown]
+        coarsened = [0.0 if key.coarsened is None else key.coarsened.tau1_lost for key in shown]
+        bars = axes.barh([y - 0.19 for y in places], dropped, 0.36, color=COLOURS["main"], label="key dropped")
+        axes.bar_label(bars, [rounded(value) for value in dropped], padding=3, color=COLOURS["ink"])
+        light = axes.barh(
+            [y + 0.19 for y in places], coarsened, 0.36, color=COLOURS["light"], label="key coarsened"
+        )
+        labels = ["" if key.coarsened is None else rounded(key.coarsened.tau1_lost) for key in shown]
+        axes.bar_label(light, labels, padding=3, color=COLOURS["ink"])
+        axes.set_yticks(places, [shortened(key.key, 24 if wide else 12) for key in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.margins(x=0.14)
+        what = "uniques" if drivers.model is None else "expected population uniques"
+        axes.set_xlabel(f"{what} taken away, at least")
+        figure.legend(loc="outside upper left", ncols=2, frameon=False, labelcolor=COLOURS["ink"])
+
+    return _picture(
+        "keys", "What each key adds to the risk", description + ".", paint, height=90 + 44 * len(shown)
+    )
+
+
+def _sizes(data: DataSummary) -> Picture:
+    description = "; ".join(
+        f"{plural(cells, 'combination')} with {size} {'record' if size == '1' else 'records'}"
+        for size, cells in data.size_index
+    )
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        axes = _axes(figure, grid="y")
+        cells = [number for _, number in data.size_index]
+        colours = [COLOURS["alarm"], *[COLOURS["main"]] * (len(cells) - 1)]
+        bars = axes.bar(range(len(cells)), cells, 0.78, color=colours)
+        if wide:
+            axes.bar_label(bars, [count(number) for number in cells], padding=2, color=COLOURS["ink"])
+        axes.set_xticks(range(len(cells)), [size.replace(" or more", "+") for size, _ in data.size_index])
+        axes.set_xlabel("records that share a combination")
+        axes.set_ylabel("combinations")
+        axes.margins(x=0.02, y=0.12)
+
+    return _picture("sizes", "How many records share a combination", description + ".", paint, height=240)
+
+
+def _axes(figure: "Figure", grid: str = "x") -> "Axes":
+    axes = figure.add_subplot()
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="x" if grid == "x" else "y", color=COLOURS["line"], linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+    number = axes.xaxis if grid == "x" else axes.yaxis
+    number.set_major_formatter(lambda value, _: f"{value:,.0f}" if value == int(value) else "")
+    return axes
+
+
+def _picture(name: str, title: str, description: str, paint: Draw, *, height: int) -> Picture:
+    drawings = []
+    for wide in (True, False):
+        with _settings(name, wide):
+            drawings.append(_svg(name, title, description, paint, (WIDE if wide else NARROW, height), wide))
+    return Picture(title, description, *drawings)
+
+
+@contextmanager
+def _settings(name: str, wide: bool) -> Iterator[None]:
+    import matplotlib
+
+    style: Any = {
+        "svg.fonttype": "none",  # text stays text: it can be searched, copied and read at any size
+        "svg.hashsalt": f"{name}-{wide}",  # ids that are the same in every run and differ between drawings
+        "text.parse_math": False,  # a dollar in a label is a dollar
+        "font.family": ["sans-serif"],
+        "font.size": 12.5,
+        "axes.labelcolor": COLOURS["soft-ink"],
+        "axes.edgecolor": COLOURS["line"],
+        "xtick.labelcolor": COLOURS["soft-ink"],
+        "ytick.labelcolor": COLOURS["ink"],
+        "xtick.color": COLOURS["line"],
+        "ytick.color": COLOURS["line"],
+        "text.color": COLOURS["ink"],
+    }
+    # A glyph that matplotlib's own font lacks is drawn by the reader's fonts; only its width is guessed.
+    with matplotlib.rc_context(style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+        yield
+
+
+def _svg(name: str, title: str, description: str, paint: Draw, size: tuple[int, int], wide: bool) -> str:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72, layout="constrained", facecolor="none")
+    FigureCanvasSVG(figure)
+    paint(figure, wide)
+    for axes in figure.axes:
+        axes.set_facecolor("none")
+    out = StringIO()
+    figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _inlined(out.getvalue(), f"{name}-{'wide' if wide else 'narrow'}", title, description, size)
+
+
+def _inlined(svg: str, name: str, title: str, description: str, size: tuple[int, int]) -> str:
+    """A drawing as it can stand inside a page: own ids, named colours, a title and a description."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<style type=\"text/css\">.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r' clip-path="[^"]*"|<clipPath.*?</clipPath>', "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', body)
+    body = re.sub(r'xlink:href="#', f'xlink:href="#{name}-', body)
+    for role, number in COLOURS.items():
+        body = body.replace(number, f"var(--{role})")
+    opening = (
+        f'<svg class="drawing {name.rpartition("-")[2]}" viewBox="0 0 {size[0]} {size[1]}" role="img" '
+        f'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'aria-labelledby="{name}-title" aria-describedby="{name}-desc">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    )
+    return re.sub(r"<svg[^>]*>", lambda _: opening, body, count=1)

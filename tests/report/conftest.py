@@ -1,0 +1,173 @@
+"""A small model whose law is simple enough to reason about, and samples of every awkward kind."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from keyhole.arrays import IntVector, Vector
+from keyhole.errors import FitFailed
+from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.keys.variable import KeyVariable
+from keyhole.population.sample import Sample
+from keyhole.population.unsampled import UnsampledCounts
+from keyhole.progress import Progress, silent
+from keyhole.risk.compare import Comparison, compare_models
+from keyhole.table.contingency import ContingencyTable
+
+
+@dataclass(frozen=True)
+class PoissonCounts:
+    """Independent Poisson unsampled counts, one mean per sample unique."""
+
+    mean: Vector
+
+    def prob_none(self) -> Vector:
+        return np.exp(-self.mean)
+
+    def mean_match(self) -> Vector:
+        return np.where(self.mean > 0, -np.expm1(-self.mean) / np.maximum(self.mean, 1e-300), 1.0)
+
+    def draw(self, rng: Generator) -> IntVector:
+        return rng.poisson(self.mean)
+
+
+@dataclass(frozen=True)
+class ToyFit:
+    sample: Sample
+    laws: tuple[PoissonCounts, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    interval_leaves_out: str = ""
+
+    def unsampled(self) -> Iterator[UnsampledCounts]:
+        return iter(self.laws)
+
+    def mean_match_all(self) -> Vector:
+        return 1.0 / self.sample.table.counts
+
+
+@dataclass(frozen=True)
+class DescribingFit(ToyFit):
+    """A fit that also expects a size index, off by a known factor."""
+
+    factor: float = 1.0
+
+    def expected_size_index(self, sizes: IntVector) -> Vector:
+        return self.factor * np.array([self.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class ToyModel:
+    """Poisson unsampled counts: the same mean for all uniques, or rising along them when ``uneven``."""
+
+    name: str = "toy"
+    mean: float = 1.5
+    uneven: bool = False
+    draws: int = 1
+    fails: str = ""
+    untrusted: bool = False
+    factor: float | None = None
+    settings: Mapping[str, object] = field(default_factory=lambda: {"mean": 1.5, "label": "a<b"})
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> ToyFit:
+        if self.fails:
+            raise FitFailed(self.fails)
+        census = sample.unsampled_size == 0
+        mean = 0.0 if census else self.mean
+        means = np.full(sample.uniques, mean)
+        if self.uneven:
+            means = np.linspace(0.01, 4, sample.uniques) ** 1.5 * mean
+        laws = tuple(PoissonCounts(means * scale) for scale in np.linspace(0.9, 1.1, self.draws))
+        words = "The chains have not met." if self.untrusted else "The chains have met."
+        met: tuple[float, Verdict] = (1.31, "untrusted") if self.untrusted else (1.001, "good")
+        checks = (
+            Diagnostic("rhat_tau1", *met, words),
+            Diagnostic("boundary", "interior", "good", "The parameters are inside their range."),
+        )
+        leaves_out = "" if self.draws > 1 else "the uncertainty of the fitted parameters"
+        if self.factor is None:
+            return ToyFit(sample, laws if self.draws > 1 else laws[:1], checks, leaves_out)
+        return DescribingFit(sample, laws, checks, leaves_out, self.factor)
+
+
+def make_sample(
+    levels: Sequence[Sequence[str]],
+    names: Sequence[str],
+    records: int,
+    population_size: int,
+    seed: int = 3,
+) -> Sample:
+    """Records whose levels are drawn independently, low codes more often than high ones."""
+    rng = np.random.default_rng(seed)
+    keys = tuple(KeyVariable(name, tuple(found)) for name, found in zip(names, levels, strict=True))
+    codes = np.stack([np.minimum(rng.geometric(0.45, records) - 1, len(key) - 1) for key in keys], axis=1)
+    return Sample(ContingencyTable.from_codes(keys, codes), population_size)
+
+
+@pytest.fixture
+def sample() -> Sample:
+    ages = [f"{start}-{start + 9}" for start in range(0, 90, 10)]
+    sexes, regions = ["female", "male"], ["north", "south", "east", "west", "islands"]
+    jobs = [f"job {i}" for i in range(12)]
+    return make_sample([ages, sexes, regions, jobs], ["AGE", "SEX", "REGION", "JOB"], 600, 12_000)
+
+
+@pytest.fixture
+def toy() -> type[ToyModel]:
+    return ToyModel
+
+
+@pytest.fixture
+def sampled() -> Callable[..., Sample]:
+    return make_sample
+
+
+@pytest.fixture
+def compared(sample: Sample) -> Callable[..., Comparison]:
+    """Compare toy models on the usual sample, or on another."""
+
+    def compare(*models: ToyModel, on: Sample | None = None) -> Comparison:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return compare_models(models or (ToyModel(),), on or sample)
+
+    return compare
+
+
+def rename(sample: Sample, names: Sequence[str], levels: Sequence[Sequence[str]] | None = None) -> Sample:
+    """The same sample under other labels."""
+    keys = tuple(
+        KeyVariable(name, key.levels if levels is None else tuple(levels[j]))
+        for j, (name, key) in enumerate(zip(names, sample.table.keys, strict=True))
+    )
+    return replace(sample, table=replace(sample.table, keys=keys))
+
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+@pytest.fixture
+def hostile(sample: Sample) -> Sample:
+    """A sample whose labels try everything."""
+    names = [HOSTILE, "a & b \"quoted\" '$x_1^2$'", "משרד \u202e 🔑 \x1b[31m", "very long " * 40]
+    levels = [
+        [f"{HOSTILE}{i} [bold]:smile: {{{{ 7 * 7 }}}} $\\frac{{1}}{{{j}$" for i in range(len(key))]
+        for j, key in enumerate(sample.table.keys)
+    ]
+    return rename(sample, names, levels)
+
+
+@pytest.fixture
+def everyday(compared: Callable[..., Comparison]) -> Comparison:
+    """A comparison with a bit of everything."""
+    return compared(
+        ToyModel("pitman", mean=1.6, factor=1.4),
+        ToyModel("ewens", mean=2.4, factor=0.6),
+        ToyModel("two-way", mean=1.2, uneven=True, factor=1.0, draws=60),
+        ToyModel("hdp", mean=3.0, uneven=True, draws=60, untrusted=True),
+        ToyModel("lancaster", fails="The table has too few cells to fit."),
+    )
