@@ -74,7 +74,7 @@ def model_named(name: str, **options: object) -> RiskModel:
 
 
 def automatic(*, weighted: bool = False) -> tuple[str, ...]:
-    """The candidates to run when the user names no model; the individual-risk estimator joins for survey weights."""
+    """The candidates when the user names no model; the individual-risk estimator joins for survey weights."""
     candidates = ("ewens", "pitman", "poisson-gamma", "slide-negative-binomial", "poisson-inverse-gaussian")
     return tuple(name for name in candidates + (("benedetti-franconi",) if weighted else ()) if name in CATALOGUE)
 
@@ -125,6 +125,35 @@ _ENTRIES = (
         "Bethlehem, Keller & Pannekoek (1990), Journal of the American Statistical Association 85",
         "When the number of admissible cells is known and moderate and their sizes vary smoothly.",
         "When most admissible cells are empty for a reason that nobody declared; it then acts like Ewens.",
+    ),
+    Entry(
+        "slide-negative-binomial",
+        f"{_SUPERPOPULATION}.slide_negative_binomial:SlideNegativeBinomial",
+        "Chen & Keller-McNulty (1998), Journal of Official Statistics 14",
+        "When the number of cells is unknown or meaningless and cells are neither many nor very unequal in size.",
+        "When a few cells are huge: one shape cannot serve them and the uniques together.",
+    ),
+    Entry(
+        "poisson-inverse-gaussian",
+        f"{_SUPERPOPULATION}.poisson_inverse_gaussian:PoissonInverseGaussian",
+        "Carlson (2002), Statistics in Transition 5",
+        "As poisson-gamma, where cells are more unequal; with very many cells it acts like Pitman with sigma 1/2.",
+        "When the number of new combinations grows faster or slower than the square root of the sample.",
+    ),
+    Entry(
+        "zayatz",
+        f"{_SUPERPOPULATION}.zayatz:Zayatz",
+        "Zayatz (1991), Statistical Research Division Report, US Bureau of the Census",
+        "As a quick benchmark that needs no likelihood, with large sampling fractions.",
+        "With small sampling fractions: a sample has smaller cells than its population, so risk is overstated.",
+    ),
+    Entry(
+        "benedetti-franconi",
+        "keyhole.models.individual_risk.benedetti_franconi:BenedettiFranconi",
+        "Benedetti & Franconi (1998), New Techniques and Technologies for Statistics; "
+        "Franconi & Polettini (2004), Lecture Notes in Computer Science 3050",
+        "When survey weights are the only thing known about the population; gives each record a risk of its own.",
+        "For rare combinations: nothing but a record's own weight is used, so without weights r1 = n/N.",
     ),
 )
 

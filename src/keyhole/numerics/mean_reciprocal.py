@@ -32,12 +32,14 @@ def mean_reciprocal(log_pmf: Callable[[Vector], Vector], added: int, largest: in
     largest
         The largest possible U.
     """
-    first = np.arange(min(_EXACT, largest + 1), dtype=float)
-    points, mass = first, np.exp(log_pmf(first))
+    points = np.arange(min(_EXACT, largest + 1), dtype=float)
+    width = np.ones_like(points)
     if largest >= _EXACT:
-        far, width = _panels(_EXACT - 0.5, largest + 0.5, added)
-        points = np.concatenate([points, far])
-        mass = np.concatenate([mass, width * np.exp(log_pmf(np.minimum(far, float(largest))))])
+        far, span = _panels(_EXACT - 0.5, largest + 0.5, added)
+        points = np.concatenate([points, np.minimum(far, float(largest))])
+        width = np.concatenate([width, span])
+    logs = log_pmf(points)
+    mass = width * np.exp(logs - logs.max())
     return float((mass / (added + points)).sum() / mass.sum())
 
 

@@ -94,9 +94,7 @@ class PoissonGammaFamily:
     def edge(self, peak: Peak) -> Diagnostic | None:
         index = self.index
         if index.at(1) == index.records:
-            return untrusted(
-                index, "the rates look equal, and the number of admissible cells alone decides the risk"
-            )
+            return untrusted(index, "the rates look equal, and the number of cells alone decides the risk")
         if index.occupied == 1 or peak.at_lower[0]:
             return untrusted(index, "one cell takes all and everyone looks alike")
         if peak.at_upper[0]:
