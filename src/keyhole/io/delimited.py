@@ -1,0 +1,250 @@
+"""Delimited text: the encoding and delimiter of a file, and its records, read fast or with care.
+
+DuckDB reads plain UTF-8 files in place and in parallel. What it cannot read (another encoding, a mixture of line
+endings, quotes in odd places) is read by Python's ``csv`` module, record by record, which also finds out what
+exactly is wrong with a file that neither can read. Every value is a label: ``01`` stays ``01``.
+"""
+
+import codecs
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from keyhole.errors import UnreadableData
+from keyhole.io.coded import CodedColumn, Coder
+from keyhole.io.engine import Engine, literal_path, quoted
+from keyhole.io.loaded import LoadedColumns
+from keyhole.io.microdata import Opened, Selection, with_weights
+from keyhole.io.typed import text_column
+
+DELIMITERS = (",", ";", "\t", "|")
+SAMPLE = 1 << 18
+"""How many characters are looked at to tell the delimiter."""
+BLOCK = 1 << 20
+BINARY = 0.01
+"""A text in which more of the first characters than this are control characters is not a text."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the text of one file is written."""
+
+    path: Path
+    source: str
+    encoding: str
+    delimiter: str
+    header: tuple[str, ...]
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """The line on which each record ends and its fields; blank lines are passed over."""
+        with _text(self.path, self.encoding) as text:
+            lines = csv.reader(text, delimiter=self.delimiter, strict=True)
+            next(lines)
+            for fields in lines:
+                if fields or len(self.header) == 1:
+                    yield lines.line_num, fields or [""]
+
+
+@dataclass(frozen=True)
+class DelimitedFile:
+    """A UTF-8 file that DuckDB reads in place."""
+
+    relation: str
+    columns: tuple[str, ...]
+    records: int
+
+    def select(self, names: Sequence[str], engine: Engine, weights: str | None = None) -> Selection:
+        """The named columns, as text."""
+        chosen = with_weights(names, weights)
+        return Selection(self.relation, {name: text_column(f"c{self.columns.index(name)}") for name in chosen})
+
+
+def open_delimited(path: Path, source: str, engine: Engine) -> Opened:
+    """Open a delimited file after one pass over it that finds every malformed record."""
+    dialect = find_dialect(path, source)
+    opened = _open_in_place(dialect, engine) or _open_with_care(dialect)
+    if not opened.records:
+        raise UnreadableData(f"{source} has a header of {len(opened.columns)} columns and no records.")
+    return opened
+
+
+def find_dialect(path: Path, source: str) -> Dialect:
+    """Find the encoding, the delimiter and the names of the columns."""
+    try:
+        encoding = _find_encoding(path, source)
+        with _text(path, encoding) as text:
+            sample = text.read(SAMPLE)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise UnreadableData(f"{source} is named as a gzip file but cannot be decompressed.") from None
+    if not sample.strip():
+        raise UnreadableData(f"{source} is empty: a header line and at least one record were expected.")
+    strange = sum(1 for letter in sample if ord(letter) < 32 and letter not in "\t\n\r\f\v")
+    if strange > BINARY * len(sample):
+        raise UnreadableData(_binary(source))
+    delimiter = _find_delimiter(sample)
+    return Dialect(path, source, encoding, delimiter, _header(path, source, encoding, delimiter))
+
+
+def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
+    """The file through DuckDB, or None if it will not have it."""
+    if dialect.encoding not in ("utf-8", "utf-8-sig"):
+        return None
+    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.header)))
+    relation = (
+        f"read_csv({quoted(literal_path(dialect.path))}, auto_detect=false, header=true, strict_mode=true, "
+        f"null_padding=false, delim={quoted(dialect.delimiter)}, quote='\"', escape='\"', columns={{{columns}}})"
+    )
+    try:
+        ((records,),) = engine.rows(f"SELECT count(*) FROM {relation}")
+    except UnreadableData:
+        return None
+    return DelimitedFile(relation, dialect.header, records)
+
+
+def _open_with_care(dialect: Dialect) -> Opened:
+    """The file through the csv module, every record checked."""
+    records, ragged, first = 0, 0, ""
+    width = len(dialect.header)
+    with _told_where(dialect):
+        for line, fields in dialect.records():
+            records += 1
+            if len(fields) != width:
+                ragged += 1
+                first = first or f"line {line:,} has {len(fields)}"
+    if ragged:
+        raise UnreadableData(
+            f"{dialect.source} has {width} columns, but {ragged:,} of {records:,} records have another number of "
+            f"fields (first: {first}). Check the delimiter ({_spoken(dialect.delimiter)} here) and the quotes."
+        )
+
+    def load(names: Sequence[str]) -> Mapping[str, CodedColumn]:
+        coders = [(dialect.header.index(name), Coder()) for name in names]
+        with _told_where(dialect):
+            block: list[list[str]] = []
+            for _, fields in dialect.records():
+                block.append(fields)
+                if len(block) == 50_000:
+                    _add(coders, block)
+                    block = []
+            _add(coders, block)
+        return {name: coder.finish() for name, (_, coder) in zip(names, coders, strict=True)}
+
+    return LoadedColumns(dialect.source, dialect.header, records, load)
+
+
+def _add(coders: Sequence[tuple[int, Coder]], block: list[list[str]]) -> None:
+    for place, coder in coders:
+        coder.add([fields[place] for fields in block])
+
+
+@contextmanager
+def _told_where(dialect: Dialect) -> Iterator[None]:
+    try:
+        yield
+    except csv.Error:
+        raise UnreadableData(
+            f"{dialect.source} has a quoted field that is not closed, closed twice, or longer than "
+            f"{csv.field_size_limit():,} characters. Write a quote inside a quoted field twice."
+        ) from None
+    except UnicodeError:
+        raise UnreadableData(f"{dialect.source} is not valid {dialect.encoding} throughout.") from None
+
+
+def _header(path: Path, source: str, encoding: str, delimiter: str) -> tuple[str, ...]:
+    with _text(path, encoding) as text:
+        try:
+            names = next(csv.reader(text, delimiter=delimiter, strict=True))
+        except csv.Error:
+            raise UnreadableData(f"The header of {source} has a quoted name that is not closed.") from None
+    if not names:
+        raise UnreadableData(f"{source} begins with a blank line; a header with column names was expected.")
+    # Spreadsheets and pandas leave the name of an index column out.
+    named = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise UnreadableData(
+            f"{source} has {len(twice)} column names that occur more than once in its header: rename them, "
+            "or add a header line if the file has none."
+        )
+    return tuple(named)
+
+
+def _find_encoding(path: Path, source: str) -> str:
+    """The first encoding that fits the whole file; a single-byte one fits anything that is text at all."""
+    with _bytes(path) as file:
+        start = file.read(4)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if len(start) >= 2 and 0 in start[:2] and start[:2] != b"\0\0":
+        return "utf-16-le" if start[1] == 0 else "utf-16-be"
+    utf8 = codecs.getincrementaldecoder("utf-8")()
+    fits = True
+    undefined = False
+    with _bytes(path) as file:
+        while block := file.read(BLOCK):
+            if b"\0" in block:
+                raise UnreadableData(_binary(source))
+            undefined = undefined or any(byte in block for byte in b"\x81\x8d\x8f\x90\x9d")
+            try:
+                utf8.decode(block)
+            except UnicodeDecodeError:
+                fits = False
+                utf8.reset()
+    try:
+        utf8.decode(b"", final=True)
+    except UnicodeDecodeError:
+        fits = False
+    if fits:
+        return "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else "utf-8"
+    return "latin-1" if undefined else "cp1252"
+
+
+def _find_delimiter(sample: str) -> str:
+    """The delimiter that cuts most records of the sample into as many fields, more than one, as the header."""
+    best, choice = (0.0, 0), ","
+    for delimiter in DELIMITERS:
+        widths = _widths(sample, delimiter)
+        if widths[0] > 1:
+            score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+            if score > best:
+                best, choice = score, delimiter
+    return choice
+
+
+def _widths(sample: str, delimiter: str) -> list[int]:
+    """The number of fields of each record of the sample but the last, which may be cut off."""
+    widths: list[int] = []
+    records = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+    with suppress(csv.Error):  # a field too long for the csv module: judge by the records before it
+        widths.extend(len(fields) for fields in records if fields)
+    return (widths[:-1] if len(sample) == SAMPLE and len(widths) > 1 else widths) or [0]
+
+
+@contextmanager
+def _bytes(path: Path) -> Iterator[IO[bytes]]:
+    with path.open("rb") as file:
+        if path.suffix.lower() != ".gz":
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file) as unzipped:
+            yield cast(IO[bytes], unzipped)
+
+
+@contextmanager
+def _text(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    with _bytes(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
+        yield text
+
+
+def _binary(source: str) -> str:
+    return f"{source} is not a text file: it holds control characters. Expected delimited text with a header line."
+
+
+def _spoken(delimiter: str) -> str:
+    return {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}[delimiter]

@@ -1,0 +1,110 @@
+"""Rule files: YAML whose scalars stay as they are written, read into checked objects or refused in one line."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from keyhole.errors import InvalidRules
+
+LARGEST = 16 * 2**20
+"""Rule files are written by hand; a larger one is a mistake."""
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML in which every scalar is text: ``01``, ``1.0``, ``yes`` and ``null`` are labels, not values."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            # A few lines of aliases can stand for billions of labels.
+            raise yaml.YAMLError("aliases (*name) are not allowed")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _refused("a name must be plain text", key)
+            if key.value in seen:
+                raise _refused(f"{key.value!r} is given twice", key)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=True)
+
+
+def _refused(problem: str, node: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+def _text(loader: _PlainLoader, node: Any) -> str:
+    return str(loader.construct_scalar(node))
+
+
+def _untagged(loader: _PlainLoader, node: Any) -> Any:
+    raise _refused("tags (!name) are not allowed", node)
+
+
+_PlainLoader.yaml_constructors = {
+    "tag:yaml.org,2002:str": _text,
+    "tag:yaml.org,2002:seq": yaml.SafeLoader.construct_yaml_seq,
+    "tag:yaml.org,2002:map": yaml.SafeLoader.construct_yaml_map,
+    None: _untagged,
+}
+
+
+def read_rules(path: str | Path, kind: Any, what: str) -> Any:
+    """Read a rule file into a checked object.
+
+    Parameters
+    ----------
+    kind
+        The type the rules must have, for pydantic.
+    what
+        The kind of file in messages: ``"recode file"``.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InvalidRules(
+                f"The {what} {path.name} is larger than {LARGEST // 2**20} MB: is it the right file?"
+            )
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidRules(f"The {what} {path.name} is not a UTF-8 text file.") from None
+    except (OSError, ValueError):
+        raise InvalidRules(f"The {what} {str(path)!r} is not there or cannot be opened.") from None
+    return parse_rules(text, kind, f"{what} {path.name}")
+
+
+def parse_rules(text: str, kind: Any, what: str) -> Any:
+    """Rules from YAML text; see :func:`read_rules`."""
+    try:
+        content = yaml.load(text, _PlainLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = "" if mark is None else f", line {mark.line + 1}"
+        raise InvalidRules(f"The {what} is not valid YAML{where}: {_one_line(error.problem)}.") from None
+    except (yaml.YAMLError, ValueError):
+        raise InvalidRules(
+            f"The {what} is not valid YAML: it holds characters that YAML does not allow."
+        ) from None
+    except RecursionError:
+        raise InvalidRules(f"The {what} is nested too deeply.") from None
+    try:
+        return TypeAdapter(kind).validate_python(content)
+    except ValidationError as error:
+        first, *others = error.errors(include_url=False, include_input=False)
+        where = " / ".join(str(part) for part in first["loc"]) or "the whole file"
+        more = f" ({len(others)} more)" if others else ""
+        message = first["msg"].removeprefix("Value error, ")
+        problem = f"at {_one_line(where)}: {_one_line(message)}{more}"
+        raise InvalidRules(f"The {what} cannot be used: {problem}.") from None
+    except RecursionError:
+        raise InvalidRules(f"The {what} is nested too deeply.") from None
+
+
+def _one_line(text: str | None) -> str:
+    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text or "not readable").split())
+    return words.rstrip(".") if len(words) <= 200 else words[:200] + "..."

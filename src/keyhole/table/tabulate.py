@@ -1,0 +1,174 @@
+"""From records to cells: keys packed into one integer, counted by DuckDB, at most a few words a cell in memory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keyhole.arrays import IntVector
+from keyhole.errors import InvalidKeys, InvalidPopulation, UnknownKeyVariable, UnreadableData
+from keyhole.io.engine import quoted
+from keyhole.io.microdata import Column, Microdata, Selection
+from keyhole.keys.coding import DROPPED, KeyCoding
+from keyhole.keys.columns import suggestion
+from keyhole.table.contingency import ContingencyTable
+from keyhole.table.packing import Packing
+
+SPAN = 1 << 16
+"""Whole numbers that lie closer than this are coded by their place in a list, the fastest way."""
+
+FEW = 256
+"""Up to so many texts are looked up in a map: one look at each entry of a dictionary-encoded column."""
+
+BLOCK = 1 << 22
+"""How many records are looked up at once."""
+
+
+def tabulate(
+    microdata: Microdata, codings: Sequence[KeyCoding], *, weights: str | None = None
+) -> ContingencyTable:
+    """Count the records, and add up their weights, in each occupied cell.
+
+    Parameters
+    ----------
+    weights
+        The column of survey weights, if the sample is weighted.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from keyhole.io import read
+    >>> from keyhole.keys.coding import code_keys
+    >>> data = read(polars.DataFrame({"SEX": ["f", "m", "m"], "AGE": [31, 7, 7]}))
+    >>> table = tabulate(data, code_keys(data, ["SEX", "AGE"]))
+    >>> table.cells.tolist(), table.counts.tolist()
+    ([[0, 1], [1, 0]], [1, 2])
+    """
+    selection = _select(microdata, codings, weights)
+    if weights is not None:
+        _check_weights(microdata, selection, weights)
+    packing = Packing(tuple(len(coding.variable) for coding in codings))
+    words = _words(selection, codings, packing)
+    names = ", ".join(f"w{w}" for w in range(len(words)))
+    # Kahan summation: the sum must not depend, in the digits we show, on how the work was split.
+    heavy = "" if weights is None else f", fsum({selection.columns[weights].number}) AS heavy"
+    packed = ", ".join(f"{word} AS w{w}" for w, word in enumerate(words))
+    columns = microdata.engine.arrays(
+        f"SELECT {names}, counts{'' if weights is None else ', heavy'} FROM "
+        f"(SELECT {packed}, count(*) AS counts{heavy} FROM {selection.relation} GROUP BY {names}) "
+        f"WHERE {' AND '.join(f'w{w} IS NOT NULL' for w in range(len(words)))} ORDER BY {names}"
+    )
+    cells = packing.unpack(np.column_stack(columns[: len(words)]))
+    counts = columns[len(words)].astype(np.int64, copy=False)
+    _check_total(microdata, codings, int(counts.sum()))
+    keys = tuple(coding.variable for coding in codings)
+    return ContingencyTable(keys, cells, counts, None if weights is None else columns[-1].astype(np.float64))
+
+
+def cells_of_records(microdata: Microdata, codings: Sequence[KeyCoding], table: ContingencyTable) -> IntVector:
+    """The position in ``table.cells`` of each record's cell, in the order of the data; -1 for records left out."""
+    selection = _select(microdata, codings, None)
+    words = _words(selection, codings, table.packing)
+    shown = ", ".join(f"coalesce({word}, {DROPPED}) AS w{w}" for w, word in enumerate(words))
+    packed = microdata.engine.arrays(f"SELECT {shown} FROM {selection.relation}")
+    known = table.packing.pack(table.cells)
+    found = packed[0] if len(packed) == 1 else np.empty(len(packed[0]), dtype=np.int64)
+    # Block by block, in place of the packed cells: never much more than 8 bytes a record.
+    for start in range(0, len(found), BLOCK):
+        block = slice(start, start + BLOCK)
+        found[block] = _locate(known, [word[block] for word in packed])
+    return found
+
+
+def _locate(known: IntVector, words: Sequence[IntVector]) -> IntVector:
+    """The row of ``known``, whose rows are in order, that has these words; -1 if none has."""
+    ranks, wanted = np.zeros(len(known), dtype=np.int64), np.zeros(len(words[0]), dtype=np.int64)
+    for w, word in enumerate(words):
+        values = np.unique(known[:, w])
+        numbers = ranks * len(values) + np.searchsorted(values, known[:, w])
+        distinct = np.unique(numbers)
+        ranks = np.searchsorted(distinct, numbers)
+        wanted = np.searchsorted(distinct, wanted * len(values) + np.searchsorted(values, word))
+    wanted = np.minimum(wanted, len(known) - 1)
+    same = np.all([known[wanted, w] == word for w, word in enumerate(words)], axis=0)
+    return np.where(same, wanted, DROPPED)
+
+
+def code_sql(column: Column, coding: KeyCoding) -> str:
+    """SQL for the code of a record's value: NULL if the record is left out."""
+    known = {value: code for value, code in coding.codes.items() if value is not None and code != DROPPED}
+    lookup = _lookup_integer(column.sql, known) if column.kind == "integer" else _lookup_text(column.sql, known)
+    missing = coding.codes.get(None, DROPPED)
+    if None not in coding.codes or missing == DROPPED:
+        return lookup
+    return f"CASE WHEN {column.sql} IS NULL THEN {missing} ELSE {lookup} END"
+
+
+def _lookup_integer(sql: str, known: dict[int | str, int]) -> str:
+    codes = {int(value): code for value, code in known.items()}
+    if not codes:
+        return "NULL"
+    low, high = min(codes), max(codes)
+    if high - low < SPAN:
+        listed = ", ".join(str(codes.get(value, "NULL")) for value in range(low, high + 1))
+        return f"list_extract([{listed}], {sql} - ({low}) + 1)"
+    keys, values = ", ".join(map(str, codes)), ", ".join(map(str, codes.values()))
+    return f"map([{keys}]::BIGINT[], [{values}])[{sql}]"
+
+
+def _lookup_text(sql: str, known: dict[int | str, int]) -> str:
+    if not known:
+        return "NULL"
+    values = ", ".join(map(str, known.values()))
+    keys = ", ".join(quoted(str(key)) for key in known)
+    if len(known) <= FEW:
+        return f"map([{keys}], [{values}])[{sql}]"
+    return f"list_extract([{values}], enum_code(TRY_CAST({sql} AS ENUM({keys})))::BIGINT + 1)"
+
+
+def _words(selection: Selection, codings: Sequence[KeyCoding], packing: Packing) -> list[str]:
+    """SQL for each word of a record's packed cell."""
+    codes = [code_sql(selection.columns[coding.variable.name], coding) for coding in codings]
+    return [
+        " + ".join(
+            f"CAST({codes[key]} AS BIGINT) * {stride}"
+            for key, stride in zip(word, packing.strides(word), strict=True)
+        )
+        for word in packing.words
+    ]
+
+
+def _select(microdata: Microdata, codings: Sequence[KeyCoding], weights: str | None) -> Selection:
+    if weights is not None and weights not in microdata.columns:
+        near = suggestion(weights, microdata.columns)
+        raise UnknownKeyVariable(f"The weights {weights!r} are not a column of {microdata.source}. {near}")
+    return microdata.select([coding.variable.name for coding in codings], weights)
+
+
+def _check_weights(microdata: Microdata, selection: Selection, weights: str) -> None:
+    number = selection.columns[weights].number
+    ((missing, strange, low),) = microdata.engine.rows(
+        f"SELECT count(*) FILTER (w IS NULL OR isnan(w)), count(*) FILTER (isinf(w)), count(*) FILTER (w <= 0) "
+        f"FROM (SELECT {number} AS w FROM {selection.relation})"
+    )
+    wrong = [
+        f"{count:,} are {what}"
+        for count, what in ((missing, "missing"), (strange, "not finite numbers"), (low, "zero or negative"))
+        if count
+    ]
+    if wrong:
+        raise InvalidPopulation(
+            f"Weights {weights!r} of {microdata.source} must be positive numbers, but of {microdata.records:,} "
+            f"weights {', '.join(wrong)}."
+        )
+
+
+def _check_total(microdata: Microdata, codings: Sequence[KeyCoding], counted: int) -> None:
+    if not counted:
+        raise InvalidKeys(
+            f"No records are left: all {microdata.records:,} records of {microdata.source} miss at least "
+            f"one of the {len(codings)} keys. Keep missing values as a level, or leave keys out."
+        )
+    if counted != microdata.records and not any(coding.drops for coding in codings):
+        raise UnreadableData(
+            f"{microdata.source} changed while it was read: {counted:,} records instead of {microdata.records:,}."
+        )
