@@ -20,10 +20,16 @@ def number_of(label: str) -> Decimal | None:
 
 
 def in_order(labels: list[str]) -> list[str]:
-    """Labels as a reader expects them: numbers by size, then texts by alphabet."""
+    """Labels as a reader expects them: numbers and bands by size, then texts by alphabet.
+
+    Examples
+    --------
+    >>> in_order(["other", "13-19", "7-12", "68+"])
+    ['7-12', '13-19', '68+', 'other']
+    """
 
     def place(label: str) -> tuple[float, Decimal, str]:
-        number = number_of(label)
-        return (math.inf, Decimal(0), label) if number is None else (0.0, number, label)
+        leading = NUMBER.match(label.strip())
+        return (math.inf, Decimal(0), label) if leading is None else (0.0, Decimal(leading[0]), label)
 
     return sorted(labels, key=place)

@@ -13,7 +13,7 @@ from keyhole.progress import Progress, silent
 from keyhole.report.assumptions import Assumption, assumptions_of
 from keyhole.report.levels import LevelLine, level_lines
 from keyhole.report.provenance import Provenance, provenance_of
-from keyhole.report.verdict import Verdict, verdict_of
+from keyhole.report.verdict import HOPELESS_FIT, POOR_FIT, Verdict, verdict_of
 from keyhole.report.words import clean
 from keyhole.risk.classify import Classification, classify
 from keyhole.risk.compare import Comparison
@@ -60,6 +60,15 @@ class ModelResult:
     settings: tuple[tuple[str, str], ...]
     seconds_fit: float
     seconds_risk: float
+
+    @property
+    def result(self) -> str:
+        """How far to believe this line, in two or three words."""
+        if self.status != "ok":
+            return "failed" if self.status == "failed" else "not to be trusted"
+        if self.misfit is None or self.misfit < POOR_FIT:
+            return "passed its checks"
+        return "fits poorly" if self.misfit < HOPELESS_FIT else "does not fit"
 
 
 @dataclass(frozen=True, slots=True)

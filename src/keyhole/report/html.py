@@ -8,7 +8,6 @@ from keyhole.report.levels import FEW_RECORDS
 from keyhole.report.pictures import draw
 
 MARKS = {"good": "Good:", "caution": "Caution:", "untrusted": "Alarm:"}
-STATUS = {"ok": "can be trusted", "not-converged": "not to be trusted", "failed": "failed"}
 SAYINGS = (
     words.rounded, words.percent, words.duration, words.count, words.plural, words.between, words.large,
     words.figure_of,
@@ -36,6 +35,4 @@ def render_html(report: Report) -> str:
     folder = files("keyhole.report") / "templates"
     template = environment.from_string((folder / "report.html.j2").read_text("utf-8"))
     style = Markup((folder / "report.css").read_text("utf-8"))
-    return template.render(
-        report=report, pictures=pictures, style=style, status=STATUS, mark=MARKS, few=FEW_RECORDS
-    )
+    return template.render(report=report, pictures=pictures, style=style, mark=MARKS, few=FEW_RECORDS)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 WIDE, MEDIUM = 96, 64
 """Columns of the terminal from which all columns of the table, or those that matter most, are shown."""
 
-STATUS = {"ok": "ok", "not-converged": "not to be trusted", "failed": "failed"}
+READABLE = 100
+"""Columns beyond which lines of prose are hard to follow."""
 
 
 def render_text(report: Report, console: "Console") -> None:
@@ -21,12 +22,14 @@ def render_text(report: Report, console: "Console") -> None:
     Colours, boxes and width are the console's business: Rich leaves colours out when the output is not a
     terminal or ``NO_COLOR`` is set. Nothing depends on colour alone.
     """
-    from rich.padding import Padding
     from rich.text import Text
 
-    def say(words: str, style: str = "") -> None:
+    def say(words: str, style: str = "", topic: str = "") -> None:
         # As Text: a label with square brackets or colons must not turn into markup or emoji.
-        console.print(Padding(Text(words, style=style), (0, 0, 0, 1)), highlight=False)
+        text = Text.assemble((topic, "bold"), (words, style))
+        for line in text.wrap(console, max(20, min(console.width, READABLE) - 1)):
+            line.rstrip()
+            console.print(Text(" ") + line, highlight=False, soft_wrap=True)
 
     data = report.data
     console.print()
@@ -47,8 +50,7 @@ def render_text(report: Report, console: "Console") -> None:
         say(f"* believe first. {report.reason}", "dim")
     console.print()
     for point in report.verdict.points:
-        bullet = Text.assemble("- ", (f"{point.topic}: ", "bold"), point.words)
-        console.print(Padding(bullet, (0, 0, 0, 1)), highlight=False)
+        say(point.words, topic=f"{point.topic}. ")
     for warning in report.warnings:
         say(f"Warning: {warning}", "yellow")
     console.print()
@@ -72,7 +74,7 @@ def _table(report: Report, width: int) -> "Table":
             f"{model.model}{' *' if model.recommended else ''}",
             _estimate(model, "tau1", width),
             _estimate(model, "tau2", width),
-            STATUS[model.status],
+            model.result,
         ]
         if width >= WIDE:
             cells.append("" if model.misfit is None else f"{model.misfit:.1f}")

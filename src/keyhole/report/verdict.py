@@ -14,7 +14,10 @@ from keyhole.risk.estimate import RiskAssessment, RiskEstimate
 from keyhole.risk.truth import Truth
 
 CLOSE, APART = 1.25, 2.0
-"""Largest over smallest trusted estimate: up to the first, models agree; beyond the second, they do not."""
+"""Largest over smallest estimate: up to the first, models agree; beyond the second, they do not."""
+
+POOR_FIT, HOPELESS_FIT = 2.0, 10.0
+"""Misfits of the size index from which a model is called poor, and from which its answer is left aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +63,16 @@ def verdict_of(
         return _no_trust(comparison, sample, keys, truth)
     uniques = sample.uniques
     points = [
+        *_truth(truth, chosen),
         *_exposed(chosen, classes),
         *_remedy(keys, chosen.tau1.estimate),
-        *_agreement(comparison),
-        *_untrusted(comparison),
-        *_everyone_unique(sample),
+        *_agreement(comparison, chosen),
         *_misfit(chosen),
-        *_truth(truth, chosen),
+        *_everyone_unique(sample),
+        *_untrusted(comparison),
     ]
     return Verdict(
-        headline=_headline(chosen.tau1, sample),
+        headline=_headline(comparison, chosen, chosen.tau1, sample),
         summary=(
             _uniques(sample),
             f"{_sentence(in_people(chosen.tau1.estimate))} of them ({percent(chosen.tau1.level)} interval: "
@@ -83,12 +86,24 @@ def verdict_of(
     )
 
 
-def _headline(tau1: RiskEstimate, sample: Sample) -> str:
+def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate, sample: Sample) -> str:
+    records, share = count(sample.sample_size), percent(tau1.estimate / sample.sample_size)
+    estimates = sorted(_weighty(comparison, chosen).values())
+    if _apart(estimates[0], estimates[-1]) and len(estimates) > 1:
+        return (
+            f"Between {rounded(round(estimates[0]))} and {rounded(round(estimates[-1]))} of the {records} records "
+            "may be unique in the population: the models disagree."
+        )
+    if (chosen.size_index_misfit or 0.0) >= POOR_FIT and tau1.estimate >= 0.5:
+        return (
+            f"Perhaps {rounded(round(tau1.estimate))} of the {records} records ({share}) {_be(tau1.estimate)} "
+            "unique in the population, by a model that fits poorly."
+        )
     if tau1.estimate < 0.5:
-        return f"Probably none of the {count(sample.sample_size)} records is unique in the population."
+        return f"Probably none of the {records} records is unique in the population."
     return (
-        f"{_sentence(in_people(tau1.estimate))} of the {count(sample.sample_size)} records "
-        f"({percent(tau1.estimate / sample.sample_size)}) {_be(tau1.estimate)} probably unique in the population."
+        f"{_sentence(in_people(tau1.estimate))} of the {records} records ({share}) {_be(tau1.estimate)} probably "
+        "unique in the population."
     )
 
 
@@ -211,35 +226,48 @@ def _remedy(keys: Sequence[KeyContribution], total: float, what: str = "expected
     return [Statement("What would help most", " ".join(words))]
 
 
-def _agreement(comparison: Comparison) -> list[Statement]:
-    trusted = {found.model: found.tau1.estimate for found in _trusted(comparison) if found.tau1 is not None}
-    if len(trusted) < 2:
-        many = len(comparison.assessments) > 1
-        words = "Only one of the models run can be trusted" if many else "Only one model was run"
-        return [
-            Statement(
-                "How far models agree",
-                f"{words}, so nothing here shows how much the answer depends on the choice of model. Run others "
-                "beside it before a decision.",
-            )
-        ]
-    low, high = min(trusted, key=trusted.__getitem__), max(trusted, key=trusted.__getitem__)
-    span = f"from {rounded(trusted[low])} ({clean(low)}) to {rounded(trusted[high])} ({clean(high)})"
-    ratio = trusted[high] / trusted[low] if trusted[low] > 0 else float("inf")
-    if trusted[high] - trusted[low] < 1 or ratio <= CLOSE:
-        words = f"The {len(trusted)} models that can be trusted agree closely: {span}."
-    elif ratio <= APART:
+def _agreement(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
+    weighty = _weighty(comparison, chosen)
+    low, high = min(weighty, key=weighty.__getitem__), max(weighty, key=weighty.__getitem__)
+    span = f"from {rounded(weighty[low])} ({clean(low)}) to {rounded(weighty[high])} ({clean(high)})"
+    ratio = weighty[high] / weighty[low] if weighty[low] > 0 else float("inf")
+    if len(weighty) == 1:
+        alone = "Only one model was run" if len(comparison.assessments) == 1 else "Only one model run here counts"
         words = (
-            f"The {len(trusted)} models that can be trusted agree roughly: {span}, a factor of {ratio:.1f}. "
-            "That is more doubt than the interval of one model shows."
+            f"{alone}, so nothing shows how much the answer depends on the choice of model. Run others beside it "
+            "before a decision."
+        )
+    elif weighty[high] - weighty[low] < 1 or ratio <= CLOSE:
+        words = f"The {len(weighty)} models that count agree closely: {span}."
+    elif not _apart(weighty[low], weighty[high]):
+        words = (
+            f"The {len(weighty)} models that count agree roughly: {span}, a factor of {ratio:.1f}. That is more "
+            "doubt than the interval of one model shows."
         )
     else:
-        factor = "without a common scale" if ratio == float("inf") else f"a factor of {ratio:.1f}"
-        words = (
-            f"The {len(trusted)} models that can be trusted disagree: {span}, {factor}. Read the number above as "
-            "one answer among several, and decide as if the highest could be true."
+        factor = "" if ratio == float("inf") else f", a factor of {ratio:.1f}"
+        words = f"The {len(weighty)} models that count disagree: {span}{factor}. Decide as if the highest could be true."
+    misfits = [found for found in _trusted(comparison) if found.tau1 and found.model not in weighty]
+    if misfits:
+        told = listed(
+            [f"{clean(found.model)} ({rounded(found.tau1.estimate)})" for found in misfits if found.tau1]
         )
+        words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {told}."
     return [Statement("How far models agree", words)]
+
+
+def _weighty(comparison: Comparison, chosen: RiskAssessment) -> dict[str, float]:
+    """tau1 by the models whose answer counts: trusted, and not fitting far worse than the recommended one."""
+    limit = max(HOPELESS_FIT, 2 * (chosen.size_index_misfit or 0.0))
+    return {
+        found.model: found.tau1.estimate
+        for found in _trusted(comparison)
+        if found.tau1 is not None and (found.size_index_misfit or 0.0) <= limit
+    }
+
+
+def _apart(low: float, high: float) -> bool:
+    return high - low >= 1 and high > APART * low
 
 
 def _untrusted(comparison: Comparison) -> list[Statement]:
@@ -268,13 +296,13 @@ def _everyone_unique(sample: Sample) -> list[Statement]:
 
 def _misfit(chosen: RiskAssessment) -> list[Statement]:
     misfit = chosen.size_index_misfit
-    if misfit is None or misfit < 2:
+    if misfit is None or misfit < POOR_FIT:
         return []
     return [
         Statement(
             "Fit",
-            f"Even the recommended model does not reproduce well how often combinations occur in the file (misfit "
-            f"{misfit:.1f}; about 1 for a model that fits). Treat its numbers with caution.",
+            f"Even the model to believe first does not reproduce well how often combinations occur in the file "
+            f"(misfit {misfit:.1f}; about 1 for a model that fits). Treat its numbers with caution.",
         )
     ]
 
@@ -286,7 +314,7 @@ def _truth(truth: Truth | None, chosen: RiskAssessment | None) -> list[Statement
     words += f"{'is' if truth.tau1 == 1 else 'are'} unique in it"
     if chosen is not None and chosen.tau1 is not None:
         inside = chosen.tau1.low <= truth.tau1 <= chosen.tau1.high
-        words += f", {'inside' if inside else 'outside'} the interval of the recommended model"
+        words += f", {'inside' if inside else 'outside'} the interval of the model to believe first"
     return [Statement("The truth", words + ".")]
 
 

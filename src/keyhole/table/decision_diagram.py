@@ -86,6 +86,14 @@ class Layer:
         children, starts = np.unique(ends[order], return_index=True)
         return order, starts, children.astype(np.int64)
 
+    @cached_property
+    def distinct_children(self) -> tuple[NDArray[np.int32], Mask]:
+        """The children of each node in rising order, and which of them are not repetitions."""
+        children = np.sort(self.child, axis=1)
+        first = np.ones(children.shape, dtype=np.bool_)
+        first[:, 1:] = children[:, 1:] != children[:, :-1]
+        return children, first
+
     def group_weights(self, weights: Vector) -> Vector:
         """Weights (levels, K) summed by group."""
         return np.add.reduceat(weights[self._by_group], self._group_starts, axis=0)
@@ -131,15 +139,16 @@ class DecisionDiagram:
         """The number of levels of each key, in the order of the table."""
         return tuple(len(layer.group) for layer in sorted(self.layers, key=lambda layer: layer.key))
 
-    @property
-    def nodes(self) -> int:
+    def node_count(self) -> int:
         """The number of nodes at which a cell's fate is still open."""
         return sum(layer.nodes - 2 for layer in self.layers)
 
-    @cached_property
-    def edges(self) -> int:
+    def edge_count(self) -> int:
         """The number of edges that leave open nodes for a child that is not impossible; one per distinct child."""
-        return sum(len(np.unique(row[row != IMPOSSIBLE])) for layer in self.layers for row in layer.child[2:])
+        return sum(
+            int((first[2:] & (children[2:] != IMPOSSIBLE)).sum())
+            for children, first in (layer.distinct_children for layer in self.layers)
+        )
 
     def impossible(self, cells: Codes) -> Mask:
         """Whether each cell, a row of level codes in the key order of the table, is impossible."""
@@ -222,10 +231,12 @@ class DecisionDiagram:
 
     def path_count(self) -> int:
         """The number of ways from the root to *impossible*, levels with the same child taken together."""
-        ways = [1, 0]
+        ways = np.array([1, 0], dtype=object)
         for layer in reversed(self.layers):
-            ways = [1, 0, *(sum(ways[child] for child in set(row)) for row in layer.child[2:].tolist())]
-        return ways[self.root]
+            children, first = layer.distinct_children
+            ways = (ways[children] * first).sum(axis=1)
+            ways[IMPOSSIBLE] = 1
+        return int(ways[self.root])
 
     def paths(self) -> Iterator[tuple[IntVector, ...]]:
         """Each way from the root to *impossible*, as the level codes it takes of every key of the table.
@@ -281,6 +292,8 @@ class DecisionDiagram:
 
 def _split(numbers: Codes) -> Iterator[tuple[int, IntVector]]:
     """Each distinct number, and the positions that hold it."""
+    if numbers.max(initial=0) < 2**16:
+        numbers = numbers.astype(np.uint16)  # NumPy sorts 16 bits by radix, several times faster
     order = np.argsort(numbers, kind="stable")
     distinct, starts = np.unique(numbers[order], return_index=True)
     yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)

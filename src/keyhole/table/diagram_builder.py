@@ -5,9 +5,8 @@ matches, so these sets are the nodes. Diagrams of handfuls are then intersected 
 intersection is a pair of nodes, and a cell is admissible when both say so. After each step, from the last layer
 up, nodes with equal children are merged, so what is kept is never larger than the rules require.
 
-How large that is depends on the order in which keys are read. Rules that tie keys far apart in the order
-have to be remembered in between, and in a bad order the memory doubles with each such rule; ``small_order``
-looks for an order in which few rules are open at a time.
+How large that is depends on the order in which keys are read (``diagram_order``). In a bad order the memory can
+double with each rule, so there is a limit, and an error beyond it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from keyhole.arrays import IntVector, Mask
 from keyhole.errors import InvalidRules
 from keyhole.table.decision_diagram import ADMISSIBLE, IMPOSSIBLE, DecisionDiagram, Layer
 from keyhole.table.level_sets import LevelSet, tell_apart
-from keyhole.table.packing import Packing, rank_rows
+from keyhole.table.packing import distinct_rows
 
 HANDFUL = 12
 """Rules combined at once: at most 2^12 nodes a layer, whatever the rules."""
@@ -65,7 +64,7 @@ def build_diagram(
     Examples
     --------
     >>> diagram = build_diagram((3, 2), [{0: LevelSet(frozenset({0})), 1: LevelSet(frozenset({1}))}])
-    >>> diagram.count(), diagram.count(impossible=True), diagram.nodes
+    >>> diagram.count(), diagram.count(impossible=True), diagram.node_count()
     (5, 1, 2)
     """
     order = tuple(range(len(sizes))) if order is None else tuple(order)
@@ -88,37 +87,6 @@ def build_diagram(
         for key, group, step in zip(order, classes, steps, strict=True)
     )
     return DecisionDiagram(layers, root)
-
-
-def small_order(sizes: Sequence[int], boxes: Sequence[Mapping[int, LevelSet]]) -> tuple[int, ...]:
-    """An order of the keys in which few rules are half read at any point.
-
-    Greedy: next comes the key after which the rules that have begun and not ended have the fewest different
-    endings, for these endings are what the nodes of a layer must remember. Ties go to the key with more
-    rules ending, then to the order of the table.
-    """
-    sets: dict[LevelSet | None, int] = {None: 0}
-    named = np.array(
-        [[sets.setdefault(box.get(key), len(sets)) for key in range(len(sizes))] for box in boxes], dtype=np.int64
-    ).reshape(len(boxes), len(sizes))
-    left = list(range(len(sizes)))
-    order: list[int] = []
-
-    def endings(key: int) -> tuple[int, int]:
-        rest = [other for other in left if other != key]
-        begun = named[:, [*order, key]].any(axis=1)
-        open_rules = named[begun][:, rest]
-        open_rules = open_rules[open_rules.any(axis=1)]
-        if not len(open_rules):
-            return 0, -int(begun.sum())
-        distinct, _ = rank_rows(Packing((len(sets),) * len(rest)).pack(open_rules))
-        return len(distinct), -int(begun.sum() - len(open_rules))
-
-    while left:
-        following = min(left, key=endings)
-        left.remove(following)
-        order.append(following)
-    return tuple(order)
 
 
 def _classes_of_levels(levels: int, chosen: Sequence[LevelSet | None]) -> tuple[IntVector, Mask]:
@@ -151,6 +119,7 @@ def _combine_rules(allowed: Sequence[Mask]) -> _Draft:
     steps = []
     for depth, member in enumerate(allowed):
         matching, group = np.unique(bit @ member, return_inverse=True)
+        _within_limit(len(states) * len(matching))
         after = states[:, None] & matching
         after[IMPOSSIBLE] = matched_all
         after[(after & bit[ends == depth].sum()) != 0] = matched_all
@@ -169,11 +138,7 @@ def _intersect(left: _Draft, right: _Draft) -> _Draft:
     steps = []
     for one, other in zip(left.steps, right.steps, strict=True):
         groups, group = np.unique(one.group * other.child.shape[1] + other.group, return_inverse=True)
-        if len(pairs) * len(groups) > LIMIT:
-            raise InvalidRules(
-                "The rules need too large a decision diagram when the keys are read in this order: "
-                f"more than {LIMIT:,} edges for one key. Bring keys that share rules together, or merge rules."
-            )
+        _within_limit(len(pairs) * len(groups))
         one_group, other_group = np.divmod(groups, other.child.shape[1])
         one_child = one.child[pairs[:, :1], one_group]
         other_child = other.child[pairs[:, 1:], other_group]
@@ -190,19 +155,18 @@ def _reduce(steps: Sequence[_Step], root: int) -> _Draft:
     merged = np.array([IMPOSSIBLE, ADMISSIBLE])
     reduced = []
     for group, child in reversed(steps):
-        rows, merged = _distinct_rows(merged[child])
-        columns, place = _distinct_rows(rows.T)
+        rows, merged = distinct_rows(merged[child])
+        columns, place = distinct_rows(rows.T)
         reduced.append(_Step(place[group], columns.T))
     return _Draft(reduced[::-1], int(merged[root]))
 
 
-def _distinct_rows(rows: IntVector) -> tuple[IntVector, IntVector]:
-    """The distinct rows in the order in which they are first seen, and the place of every row among them."""
-    first, rank = rank_rows(Packing((int(rows.max(initial=0)) + 1,) * rows.shape[1]).pack(rows))
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return rows[first[order]], place[rank]
+def _within_limit(edges: int) -> None:
+    if edges > LIMIT:
+        raise InvalidRules(
+            "The rules need too large a decision diagram when the keys are read in this order: more than "
+            f"{LIMIT:,} edges for one key. Bring keys that share rules together, or merge rules."
+        )
 
 
 def _first_seen(numbers: IntVector) -> tuple[IntVector, NDArray[np.int64]]:

@@ -113,3 +113,12 @@ def rank_rows(packed: IntVector) -> tuple[IntVector, IntVector]:
         number = ahead * len(values) + behind
     _, first, rank = np.unique(number, return_index=True, return_inverse=True)
     return first, rank
+
+
+def distinct_rows(rows: IntVector) -> tuple[IntVector, IntVector]:
+    """The distinct rows in the order in which they are first seen, and the place of every row among them."""
+    first, rank = rank_rows(Packing((int(rows.max(initial=0)) + 1,) * rows.shape[1]).pack(rows))
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return rows[first[order]], place[rank]

@@ -4,12 +4,12 @@ All questions are answered by a decision diagram over the keys (``decision_diagr
 depend on the number of cells and whether or not rules overlap.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -19,11 +19,9 @@ from keyhole.errors import ForbiddenRecords, InvalidKeys, InvalidRules
 from keyhole.keys.variable import KeyVariable
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.decision_diagram import DecisionDiagram
-from keyhole.table.diagram_builder import build_diagram, small_order
+from keyhole.table.diagram_builder import build_diagram
+from keyhole.table.diagram_order import rule_order, sift
 from keyhole.table.rule_meaning import Box, ZeroRules
-
-Order = Literal["table", "small"] | tuple[int, ...]
-"""The order in which a diagram reads the keys: that of the table, a good one, or this one."""
 
 MOST_CONDITIONS = 1_000_000
 """Disjoint conditions beyond which a list of them serves nobody."""
@@ -84,31 +82,40 @@ class StructuralZeros:
 
     @cached_property
     def diagram(self) -> DecisionDiagram:
-        """The diagram in the order of the keys; in a good order if that one is too large."""
+        """The diagram that reads the keys in the order of the table, or, where that is too large, in a better one."""
         boxes = self.boxes  # rules that do not fit the keys are no matter of order: their error comes from here
         try:
             return build_diagram(self.levels, boxes)
         except InvalidRules:
-            return self.diagram_in("small")
+            return self.small_diagram
 
-    def diagram_in(self, order: Order) -> DecisionDiagram:
-        """A diagram that reads the keys in this order; ``"small"`` looks for an order that keeps it small.
+    @cached_property
+    def small_diagram(self) -> DecisionDiagram:
+        """A diagram with few nodes, in an order that was looked for: the one for repeated sums over all cells."""
+        return min(self._sifted(DecisionDiagram.node_count), key=DecisionDiagram.node_count)
+
+    def diagram_in(self, order: Sequence[int]) -> DecisionDiagram:
+        """The diagram that reads the keys, given by position, in this order.
 
         Raises
         ------
         InvalidRules
-            The diagram would be too large.
+            The diagram would be too large in this order.
         """
-        boxes = self.boxes
-        if order != "small":
-            return build_diagram(self.levels, boxes, None if order == "table" else order)
-        try:
-            return build_diagram(self.levels, boxes, small_order(self.levels, boxes))
-        except InvalidRules:
+        return build_diagram(self.levels, self.boxes, order)
+
+    def _sifted(self, cost: Callable[[DecisionDiagram], float]) -> list[DecisionDiagram]:
+        """Diagrams in orders improved from that of the table and from one guessed from the rules."""
+        found: list[DecisionDiagram] = []
+        for order in (tuple(range(len(self.keys))), rule_order(self.levels, self.boxes)):
+            with suppress(InvalidRules):
+                found.append(sift(self.diagram_in(order), cost))
+        if not found:
             raise InvalidRules(
-                f"The rules of {self.rules.source} combine in too many ways to be counted. "
-                "Merge rules that differ in one key, or leave out the keys that tie many others together."
-            ) from None
+                f"The rules of {self.rules.source} combine in too many ways to be counted. Merge rules that "
+                "differ in one key, or leave out the keys that tie many others together."
+            )
+        return found
 
     def contains(self, cells: Codes) -> Mask:
         """Whether each cell, a row of level codes, is impossible."""
@@ -147,26 +154,21 @@ class StructuralZeros:
         """The impossible cells as disjoint marginal conditions, each a set of level codes for every key.
 
         A cell meets a condition when the level of each key is in the condition's set. No cell meets two, and
-        the impossible ones are those that meet one. They are the paths of the diagram, in whichever of the
-        orders tried has fewer.
+        the impossible ones are those that meet one. They are the paths of the diagram, after its keys are
+        moved to where there are fewer.
 
         Raises
         ------
         InvalidRules
             More than a million conditions would be needed.
         """
-        diagrams = [self.diagram]
-        diagrams += [self.diagram_in(order) for order in self._other_orders()]
-        fewest = min(diagrams, key=DecisionDiagram.path_count)
+        fewest = min(self._sifted(DecisionDiagram.path_count), key=DecisionDiagram.path_count)
         if fewest.path_count() > MOST_CONDITIONS:
             raise InvalidRules(
                 f"The rules of {self.rules.source} need {fewest.path_count():,} disjoint "
                 f"conditions, more than {MOST_CONDITIONS:,}."
             )
         return tuple(fewest.paths())
-
-    def _other_orders(self) -> list[Order]:
-        return [small_order(self.levels, self.boxes)]
 
     def violations(self, table: ContingencyTable) -> IntVector:
         """The number of records that break each rule; a record may break several."""

@@ -1,0 +1,68 @@
+"""keyhole assess and keyhole compare: the disclosure risk of one file, by one model or by several."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from keyhole.cli import options
+
+
+def assess(
+    context: typer.Context,
+    data: options.Data,
+    keys: options.Keys,
+    population_size: options.PopulationSize = None,
+    sampling_fraction: options.SamplingFraction = None,
+    weights: options.Weights = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="NAME", help="A name from `keyhole models`, or auto; may be repeated."),
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option("--models", metavar="A,B,C", help="Several models at once, or all.")
+    ] = None,
+    model_option: options.ModelOptions = None,
+    table: options.Table = None,
+    zeros: options.Zeros = None,
+    recode: options.Recode = None,
+    levels: options.Levels = None,
+    missing: options.Missing = "level",
+    seed: options.Seed = options.SEED,
+    kappa1: options.Kappa1 = 0.5,
+    kappa2: options.Kappa2 = 0.1,
+    out: options.Out = None,
+    json: options.Json = None,
+    records: options.Records = None,
+    all_records: options.AllRecords = False,
+    report: options.Report = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Estimate how many records, and which, could be recognised by the key variables.
+
+    Without an output option the summary goes to the terminal and report.html to the current folder.
+    """
+    from keyhole.cli.job import names
+    from keyhole.cli.outputs import Outputs
+    from keyhole.cli.run import Choice, run
+    from keyhole.population.loading import load_sample
+
+    load = partial(
+        load_sample,
+        data,
+        names(keys),
+        population_size=population_size,
+        sampling_fraction=sampling_fraction,
+        weights=weights,
+        table=table,
+        zeros=zeros,
+        recode=recode,
+        levels=levels,
+        missing=missing,
+    )
+    asked = (*(model or ()), *names(models or ""))
+    run(
+        load,
+        Choice(context.info_name or "assess", asked, model_option, seed, kappa1, kappa2, weights is not None),
+        Outputs(out=out, json=json, records=records, all_records=all_records, report=report, quiet=quiet),
+    )

@@ -1,0 +1,50 @@
+"""A sample ready for the models, and what the user should be told of the input."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from keyhole.arrays import IntVector
+from keyhole.errors import DisclosureRiskWarning, InputError
+from keyhole.population.loading import LoadedSample
+from keyhole.population.sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the models work on; ``cells_of_records`` is None where there is no file of records."""
+
+    source: str
+    sample: Sample
+    warnings: tuple[str, ...] = ()
+    cells_of_records: Callable[[], IntVector] | None = None
+
+
+def prepare(load: Callable[[], LoadedSample]) -> Job:
+    """Load the sample and collect what should be told of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DisclosureRiskWarning)
+        loaded = load()
+    told = [str(note.message) for note in caught if issubclass(note.category, DisclosureRiskWarning)]
+    if loaded.dropped:
+        told.append(
+            f"{loaded.dropped:,} of {loaded.microdata.records:,} records have a missing key and were dropped; a "
+            "population size given by hand should count only people without missing keys."
+        )
+    return Job(loaded.microdata.source, loaded.sample, tuple(told), loaded.cells_of_records)
+
+
+def names(text: str) -> list[str]:
+    """A comma-separated list of names."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def settings(pairs: Sequence[str] | None) -> dict[str, str]:
+    """``NAME=VALUE`` options as a mapping."""
+    found = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not (name.strip() and equals):
+            raise InputError(f"--model-option takes NAME=VALUE; found {pair!r}.")
+        found[name.strip()] = value.strip()
+    return found

@@ -1,0 +1,61 @@
+"""The keyhole command: its sub-commands, and how errors and interruptions end."""
+
+import sys
+import warnings
+from typing import Annotated, NoReturn
+
+import typer
+
+from keyhole.cli.assess import assess
+from keyhole.cli.demo import demo
+from keyhole.cli.keys import keys
+from keyhole.cli.models import models
+from keyhole.errors import DisclosureRiskError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    name="keyhole",
+    help="Who in this file could be recognised, how surely, and what would help.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(assess)
+app.command("compare", help="Run several models on the same file and show where they agree.")(assess)
+app.command()(models)
+app.command()(keys)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from keyhole import __version__
+
+        typer.echo(f"keyhole {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Who in this file could be recognised, how surely, and what would help."""
+
+
+def main() -> NoReturn:
+    """Run the command line; errors of the user become one line on standard error and exit status 2."""
+    # What a user should know is collected and shown by the commands; anything else would only be noise.
+    warnings.simplefilter("ignore")
+    try:
+        app()
+    except DisclosureRiskError as error:
+        print(f"keyhole: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        print("keyhole: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    sys.exit(0)

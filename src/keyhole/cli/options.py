@@ -1,0 +1,70 @@
+"""The options that several commands share, each described once."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from keyhole.randomness import DEFAULT_SEED
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="CSV/TSV, Parquet, .sav, .dta, .sas7bdat, a DuckDB file, or a database URL with --table.",
+        show_default=False,
+    ),
+]
+Keys = Annotated[
+    str, typer.Option("--keys", metavar="A,B,C", help="Columns an intruder may know, separated by commas.")
+]
+PopulationSize = Annotated[
+    int | None,
+    typer.Option("--population-size", metavar="N", help="People in the population, sampled ones included."),
+]
+SamplingFraction = Annotated[
+    float | None, typer.Option("--sampling-fraction", metavar="P", help="Sample size over population size.")
+]
+Weights = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="COLUMN", help="Survey weights: people each record stands for."),
+]
+Table = Annotated[str | None, typer.Option("--table", metavar="NAME", help="Table of the database to read.")]
+Zeros = Annotated[Path | None, typer.Option("--zeros", metavar="RULES.yaml", help="Combinations nobody can have.")]
+Recode = Annotated[
+    Path | None, typer.Option("--recode", metavar="RULES.yaml", help="Bands, groups, top-coding of the keys.")
+]
+Levels = Annotated[
+    Path | None, typer.Option("--levels", metavar="CODEBOOK.yaml", help="All levels of each key, seen or not.")
+]
+Missing = Annotated[
+    Literal["level", "drop"],
+    typer.Option("--missing", help="Missing values: a level of their own, or drop the record."),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Same data, model and seed: same numbers.")]
+ModelOptions = Annotated[
+    list[str] | None,
+    typer.Option("--model-option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Write report.html and result.json into this folder.")
+]
+Json = Annotated[
+    str | None, typer.Option("--json", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+]
+Records = Annotated[
+    Path | None, typer.Option("--records", metavar="PATH", help="Risk of each record, CSV or Parquet.")
+]
+AllRecords = Annotated[
+    bool, typer.Option("--all-records", help="With --records: E(1/F|f) also of records that are not unique.")
+]
+Report = Annotated[Path | None, typer.Option("--report", metavar="PATH", help="Write the HTML report here.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+Kappa1 = Annotated[
+    float, typer.Option("--kappa1", min=0, max=1, help="Sample uniques with r1 above this count as risky.")
+]
+Kappa2 = Annotated[
+    float, typer.Option("--kappa2", min=0, max=1, help="Sample uniques with r1 below this count as safe.")
+]
+
+SEED = DEFAULT_SEED

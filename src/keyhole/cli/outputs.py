@@ -1,0 +1,101 @@
+"""Where results go: checked before the work starts, written privately and atomically when it is done."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyhole.cli.job import Job
+from keyhole.errors import InputError
+from keyhole.report.content import Report
+from keyhole.risk.compare import Comparison
+from keyhole.risk.truth import Truth
+
+RECORD_SUFFIXES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What to write, as the options say; with none given, report.html in the current folder."""
+
+    out: Path | None = None
+    json: str | None = None
+    records: Path | None = None
+    all_records: bool = False
+    report: Path | None = None
+    quiet: bool = False
+
+    def check(self) -> None:
+        """Refuse what could not be written, before any work is done."""
+        if self.records is not None and self.records.suffix.lower() not in RECORD_SUFFIXES:
+            raise InputError(f"--records writes {' or '.join(RECORD_SUFFIXES)}; found {self.records.name!r}.")
+        if self.all_records and self.records is None:
+            raise InputError("--all-records says what --records writes; give --records PATH too.")
+        if self.out is not None and self.out.exists() and not self.out.is_dir():
+            raise InputError(f"--out needs a folder, and {str(self.out)!r} is a file.")
+        for path in filter(None, (self.report, self.json_path, self.records)):
+            if path.is_dir() or not path.resolve().parent.is_dir():
+                raise InputError(
+                    f"Cannot write {str(path)!r}: its folder does not exist, or it is a folder itself."
+                )
+
+    @property
+    def json_path(self) -> Path | None:
+        if self.json is not None and self.json != "-":
+            return Path(self.json)
+        return self.out / "result.json" if self.out is not None else None
+
+    @property
+    def report_path(self) -> Path | None:
+        if self.report is not None:
+            return self.report
+        if self.out is not None:
+            return self.out / "report.html"
+        return None if self.json or self.records else Path("report.html")
+
+
+def deliver(
+    outputs: Outputs,
+    job: Job,
+    comparison: Comparison,
+    report: Report,
+    *,
+    command: str,
+    truth: Truth | None = None,
+) -> None:
+    """Write the files that were asked for, then show the summary."""
+    from keyhole.report.json_result import to_json, to_text
+    from keyhole.report.writing import private_folder, write_private
+
+    if outputs.out is not None:
+        private_folder(outputs.out)
+    result = to_text(to_json(comparison, command=command, truth=truth))
+    if outputs.json_path is not None:
+        write_private(outputs.json_path, result)
+    if outputs.report_path is not None:
+        from keyhole.report.html import render_html
+
+        write_private(outputs.report_path, render_html(report))
+    if outputs.records is not None:
+        _write_records(outputs.records, job, comparison)
+    if outputs.json == "-":
+        sys.stdout.write(result)
+    elif not outputs.quiet:
+        _show(report, outputs)
+
+
+def _write_records(path: Path, job: Job, comparison: Comparison) -> None:
+    from keyhole.report.records import write_records
+
+    if job.cells_of_records is not None:
+        write_records(path, comparison.chosen or comparison.assessments[0], job.cells_of_records())
+
+
+def _show(report: Report, outputs: Outputs) -> None:
+    from rich.console import Console
+
+    from keyhole.report.text import render_text
+
+    console = Console()
+    render_text(report, console)
+    for path in filter(None, (outputs.report_path, outputs.json_path, outputs.records)):
+        console.print(f"Written: {path}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,90 @@
+"""The work behind assess, compare and demo: run the models on a sample and deliver the result."""
+
+import shlex
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import typer
+
+from keyhole.cli.job import Job, prepare, settings
+from keyhole.cli.outputs import Outputs, deliver
+from keyhole.cli.terminal import terminal_progress
+from keyhole.errors import NotConverged
+from keyhole.inference.fit import RiskModel
+from keyhole.models.catalogue import CATALOGUE, automatic, model_named
+from keyhole.population.loading import LoadedSample
+from keyhole.randomness import DEFAULT_SEED
+from keyhole.risk.classify import check_thresholds
+from keyhole.risk.compare import compare_models
+from keyhole.risk.truth import Truth
+
+UNTRUSTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which models to run and how, as the options say; no model means auto."""
+
+    command: str
+    models: tuple[str, ...] = ()
+    model_options: Sequence[str] | None = None
+    seed: int = DEFAULT_SEED
+    kappa1: float = 0.5
+    kappa2: float = 0.1
+    weighted: bool = False
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the candidates were chosen by Keyhole rather than by the user."""
+        return self.models in ((), ("auto",))
+
+
+def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> None:
+    """Read, tabulate, assess, deliver."""
+    outputs.check()
+    check_thresholds(choice.kappa1, choice.kappa2)
+    models = chosen_models(choice)
+    with terminal_progress(outputs.quiet) as progress:
+        progress("reading", 0)
+        job = prepare(load)
+    assess_and_deliver(job, models, choice, outputs)
+
+
+def assess_and_deliver(
+    job: Job, models: Sequence[RiskModel], choice: Choice, outputs: Outputs, truth: Truth | None = None
+) -> None:
+    """Run the models and deliver the result; leave with exit status 3 when it is not to be trusted."""
+    from keyhole.report.content import compose
+
+    with terminal_progress(outputs.quiet) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the report and the exit status carry it
+        comparison = compare_models(
+            models, job.sample, seed=choice.seed, every_record=outputs.all_records, progress=progress
+        )
+        report = compose(
+            comparison,
+            source=job.source,
+            command=shlex.join(["keyhole", *sys.argv[1:]]),
+            truth=truth,
+            kappa1=choice.kappa1,
+            kappa2=choice.kappa2,
+            warnings=job.warnings,
+        )
+    deliver(outputs, job, comparison, report, command=choice.command, truth=truth)
+    doubtful = any(found.status != "ok" for found in comparison.assessments)
+    if comparison.recommended is None or (doubtful and not choice.automatic):
+        raise typer.Exit(UNTRUSTED)
+
+
+def chosen_models(choice: Choice) -> list[RiskModel]:
+    """The models asked for; settings go to every one of them."""
+    if choice.automatic:
+        asked = automatic(weighted=choice.weighted)
+    elif "all" in choice.models:
+        asked = tuple(CATALOGUE)
+    else:
+        asked = tuple(dict.fromkeys(choice.models))
+    options = settings(choice.model_options)
+    return [model_named(name, **options) for name in asked]

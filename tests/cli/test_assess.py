@@ -1,0 +1,189 @@
+"""keyhole assess from end to end: what it prints, writes and returns."""
+
+import csv
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.conftest import Ran
+
+Keyhole = Callable[..., Ran]
+KEYS = ("--keys", "age,sex,region")
+
+
+def test_a_summary_and_a_report(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    ran = keyhole("assess", survey, *KEYS, "--population-size", "45000")
+    assert ran.status == 0, ran.err
+    assert "pitman" in ran.out
+    written = list((tmp_path / "work").iterdir())
+    assert [path.name for path in written] == ["report.html"]
+    assert stat.S_IMODE(written[0].stat().st_mode) == 0o600
+
+
+def test_json_on_standard_output_and_nothing_else(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    ran = keyhole("assess", survey, *KEYS, "--sampling-fraction", "0.05", "--model", "pitman", "--json", "-")
+    assert ran.status == 0, ran.err
+    result = json.loads(ran.out)
+    assert (result["schema"], result["command"], result["recommended"]) == (1, "assess", "pitman")
+    assert result["data"]["population_size"] == 40_000
+    assert result["data"]["levels"][1:] == [2, 5]
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_the_same_seed_gives_the_same_result(keyhole: Keyhole, survey: Path) -> None:
+    def result(seed: int) -> dict[str, object]:
+        ran = keyhole("assess", survey, *KEYS, "--population-size", "45000", "--seed", str(seed), "--json", "-")
+        found: dict[str, object] = json.loads(ran.out)
+        for model in found["results"]:  # type: ignore[attr-defined]
+            del model["seconds"]
+        return found
+
+    assert result(3) == result(3)
+    assert result(3)["results"] != result(4)["results"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_records_come_in_input_order(keyhole: Keyhole, survey: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"records.{suffix}"
+    ran = keyhole("assess", survey, *KEYS, "--population-size", "45000", "--model", "pitman", "--records", out)
+    assert ran.status == 0, ran.err
+    people = list(csv.DictReader(survey.open()))
+    cells = [(person["age"], person["sex"], person["region"]) for person in people]
+    found = duckdb.sql(f"select * from '{out}'").fetchall()
+    assert duckdb.sql(f"select * from '{out}'").columns == [
+        "row",
+        "cell_count",
+        "sample_unique",
+        "r1",
+        "r1_low",
+        "r1_high",
+        "r2",
+        "model",
+    ]
+    assert [row[0] for row in found] == list(range(1, len(people) + 1))
+    assert [row[1] for row in found] == [cells.count(cell) for cell in cells]
+    for row, cell in zip(found, cells, strict=True):
+        assert row[2] == (cells.count(cell) == 1)
+        assert (row[3] is not None) == row[2]
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+
+
+def test_every_record_has_a_match_probability_when_asked(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    out = tmp_path / "records.csv"
+    ran = keyhole(
+        "assess",
+        survey,
+        *KEYS,
+        "--weights",
+        "weight",
+        "--model",
+        "benedetti-franconi",
+        "--records",
+        out,
+        "--all-records",
+    )
+    assert ran.status == 0, ran.err
+    rows = list(csv.DictReader(out.open()))
+    assert all(0 < float(row["r2"]) <= 1 / int(row["cell_count"]) for row in rows)
+
+
+def test_weights_give_the_population(keyhole: Keyhole, survey: Path) -> None:
+    ran = keyhole("assess", survey, *KEYS, "--weights", "weight", "--json", "-")
+    assert ran.status == 0, ran.err
+    result = json.loads(ran.out)
+    total = sum(float(person["weight"]) for person in csv.DictReader(survey.open()))
+    assert result["data"]["population_size"] == round(total)
+    assert result["recommended"] == "benedetti-franconi"
+
+
+def test_out_holds_everything(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    ran = keyhole("assess", survey, *KEYS, "--population-size", "45000", "--out", tmp_path / "results", "--quiet")
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["report.html", "result.json"]
+    assert stat.S_IMODE((tmp_path / "results").stat().st_mode) == 0o700
+
+
+def test_recodes_codebook_and_zeros_work_together(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    (tmp_path / "recode.yaml").write_text("age: {bands: [15, 30, 45, 60, 75]}\n")
+    (tmp_path / "levels.yaml").write_text("sex: [female, male, another]\n")
+    (tmp_path / "zeros.yaml").write_text("- {sex: another, region: {not: [north, south]}}\n")
+    ran = keyhole(
+        "assess",
+        survey,
+        *KEYS,
+        "--population-size",
+        "45000",
+        "--recode",
+        tmp_path / "recode.yaml",
+        "--levels",
+        tmp_path / "levels.yaml",
+        "--zeros",
+        tmp_path / "zeros.yaml",
+        "--json",
+        "-",
+    )
+    assert ran.status in (0, 3), ran.err
+    data = json.loads(ran.out)["data"]
+    assert data["levels"] == [6, 3, 5]
+    assert (data["cells"], data["admissible_cells"]) == (90, 90 - 6 * 3)
+
+
+def test_no_uniques_is_a_result_of_no_risk(keyhole: Keyhole, survey: Path) -> None:
+    ran = keyhole("assess", survey, "--keys", "sex,region", "--population-size", "45000", "--json", "-")
+    result = json.loads(ran.out)
+    assert result["data"]["sample_uniques"] == 0
+    known = [model for model in result["results"] if model["status"] == "ok"]
+    assert known
+    assert all(model["tau1"]["estimate"] == 0 for model in known)
+    assert ran.status == 0, ran.err
+
+
+def test_everyone_unique_is_not_trusted(keyhole: Keyhole, tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("name\n" + "\n".join(f"person {i}" for i in range(300)) + "\n")
+    ran = keyhole(
+        "assess", path, "--keys", "name", "--population-size", "6000", "--model", "pitman", "--json", "-"
+    )
+    assert ran.status == 3
+    assert json.loads(ran.out)["results"][0]["status"] in ("not-converged", "failed")
+
+
+def test_a_census_knows_its_uniques(keyhole: Keyhole, survey: Path) -> None:
+    ran = keyhole("assess", survey, *KEYS, "--population-size", "2000", "--model", "pitman", "--json", "-")
+    result = json.loads(ran.out)
+    uniques = result["data"]["sample_uniques"]
+    assert result["results"][0]["tau1"]["interval"] == [uniques, uniques]
+
+
+def test_a_key_with_one_level_is_only_a_warning(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    one = tmp_path / "one.csv"
+    lines = survey.read_text().splitlines()
+    one.write_text("\n".join([lines[0] + ",country", *(line + ",Utopia" for line in lines[1:])]) + "\n")
+    ran = keyhole("assess", one, "--keys", "age,sex,region,country", "--population-size", "45000")
+    assert ran.status == 0, ran.err
+    assert "country" in ran.out
+
+
+def test_the_contract_command_on_real_data(keyhole: Keyhole, shared_data: Path) -> None:
+    ran = keyhole(
+        "assess",
+        shared_data / "census-income" / "kdd_keys.parquet",
+        "--keys",
+        "AGE10,SEX,MARITAL7,RACE5,EDUC5,EMP4",
+        "--sampling-fraction",
+        "0.05",
+        "--model",
+        "pitman",
+        "--json",
+        "-",
+    )
+    assert ran.status == 0, ran.err
+    result = json.loads(ran.out)
+    assert result["schema"] == 1
+    assert result["data"]["records"] == 299_285
+    tau1, tau2 = (result["results"][0][name]["estimate"] for name in ("tau1", "tau2"))
+    assert 0 < tau1 <= tau2 <= result["data"]["sample_uniques"]
