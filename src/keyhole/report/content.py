@@ -10,10 +10,11 @@ from keyhole.arrays import Vector
 from keyhole.inference.fit import Diagnostic
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
+from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT
 from keyhole.report.assumptions import Assumption, assumptions_of
 from keyhole.report.levels import LevelLine, level_lines
 from keyhole.report.provenance import Provenance, provenance_of
-from keyhole.report.verdict import HOPELESS_FIT, POOR_FIT, Verdict, verdict_of
+from keyhole.report.verdict import Verdict, verdict_of
 from keyhole.report.words import clean
 from keyhole.risk.classify import Classification, classify
 from keyhole.risk.compare import Comparison
@@ -66,9 +67,10 @@ class ModelResult:
         """How far to believe this line, in two or three words."""
         if self.status != "ok":
             return "failed" if self.status == "failed" else "not to be trusted"
-        if self.misfit is None or self.misfit < POOR_FIT:
-            return "passed its checks"
-        return "fits poorly" if self.misfit < HOPELESS_FIT else "does not fit"
+        if self.misfit is not None and self.misfit >= POOR_FIT:
+            return "fits poorly" if self.misfit < HOPELESS_FIT else "does not fit"
+        doubts = any(check.verdict != "good" for check in self.diagnostics)
+        return "use with caution" if doubts else "passed its checks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from keyhole.report.content import Report
 from keyhole.report.levels import FEW_RECORDS
 from keyhole.report.pictures import draw
 
-MARKS = {"good": "Good:", "caution": "Caution:", "untrusted": "Alarm:"}
+MARKS = {"good": "fine", "caution": "caution", "untrusted": "alarm"}
 SAYINGS = (
     words.rounded, words.percent, words.duration, words.count, words.plural, words.between, words.large,
     words.figure_of,

@@ -72,7 +72,8 @@ def _estimates(report: Report, measure: str) -> Picture | None:
         estimate = model.tau1 if measure == "tau1" else model.tau2
         if estimate is not None:
             rows.append((model.model, estimate, model.recommended, model.status == "ok"))
-    if not rows or not report.data.sample_uniques:
+    uniques = report.data.sample_uniques
+    if not rows or not uniques:
         return None
     truth = None if report.truth is None else (report.truth.tau1 if measure == "tau1" else report.truth.tau2)
     title = "Unique in the population, by model" if measure == "tau1" else "Correct matches, by model"
@@ -100,14 +101,16 @@ def _estimates(report: Report, measure: str) -> Picture | None:
         axes.set_yticks(range(len(rows)), [shortened(name, length) for name, *_ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.75)
         top = max([e.high for _, e, _, _ in rows] + [0.0 if truth is None else truth])
-        axes.set_xlim(0, top * 1.08 or 1.0)
+        # One model alone has nothing beside it to be compared with but the number of unique records.
+        axes.set_xlim(0, uniques if len(rows) == 1 else top * 1.08 or 1.0)
         if truth is not None:
             axes.axvline(truth, color=COLOURS["alarm"], linewidth=1.5, linestyle=(0, (5, 3)), zorder=0)
             axes.annotate(
                 f"truth {rounded(truth)}", (truth, 1), (0, 4), xycoords=("data", "axes fraction"),
                 textcoords="offset points", ha="center", va="bottom", color=COLOURS["alarm"],
             )  # fmt: skip
-        axes.set_xlabel("records unique in the population" if measure == "tau1" else "expected correct matches")
+        what = "records unique in the population" if measure == "tau1" else "expected correct matches"
+        axes.set_xlabel(f"{what}, of {count(uniques)}" if len(rows) == 1 else what)
 
     return _picture(measure, title, description, paint, height=70 + 46 * len(rows))
 
@@ -167,8 +170,8 @@ def _keys(drivers: Drivers | None) -> Picture | None:
         axes.set_yticks(places, [shortened(key.key, 24 if wide else 12) for key in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.margins(x=0.14)
-        what = "uniques" if drivers.model is None else "expected population uniques"
-        axes.set_xlabel(f"{what} taken away, at least")
+        what = "unique records" if drivers.model is None else "expected population uniques"
+        axes.set_xlabel(f"{what} taken away, at least" if wide else f"{what} taken away")
         figure.legend(loc="outside upper left", ncols=2, frameon=False, labelcolor=COLOURS["ink"])
 
     return _picture(
@@ -203,7 +206,7 @@ def _axes(figure: "Figure", grid: str = "x") -> "Axes":
         axes.spines[side].set_visible(False)
     axes.grid(axis="x" if grid == "x" else "y", color=COLOURS["line"], linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, pad=6)
     number = axes.xaxis if grid == "x" else axes.yaxis
     number.set_major_formatter(lambda value, _: f"{value:,.0f}" if value == int(value) else "")
     return axes

@@ -27,9 +27,10 @@ def render_text(report: Report, console: "Console") -> None:
     def say(words: str, style: str = "", topic: str = "") -> None:
         # As Text: a label with square brackets or colons must not turn into markup or emoji.
         text = Text.assemble((topic, "bold"), (words, style))
-        for line in text.wrap(console, max(20, min(console.width, READABLE) - 1)):
+        for number, line in enumerate(text.wrap(console, max(20, min(console.width, READABLE) - 3))):
             line.rstrip()
-            console.print(Text(" ") + line, highlight=False, soft_wrap=True)
+            lead = (" " if number else "-") + " " if topic else ""
+            console.print(Text(f" {lead}") + line, highlight=False, soft_wrap=True)
 
     data = report.data
     console.print()

@@ -6,18 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyhole.population.sample import Sample
+from keyhole.report.agreement import POOR_FIT, agreement, are_apart, models_that_count
 from keyhole.report.words import between, clean, count, in_people, listed, percent, plural, rounded
 from keyhole.risk.classify import Classification
 from keyhole.risk.compare import Comparison
 from keyhole.risk.drivers import KeyContribution
 from keyhole.risk.estimate import RiskAssessment, RiskEstimate
 from keyhole.risk.truth import Truth
-
-CLOSE, APART = 1.25, 2.0
-"""Largest over smallest estimate: up to the first, models agree; beyond the second, they do not."""
-
-POOR_FIT, HOPELESS_FIT = 2.0, 10.0
-"""Misfits of the size index from which a model is called poor, and from which its answer is left aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +61,8 @@ def verdict_of(
         *_truth(truth, chosen),
         *_exposed(chosen, classes),
         *_remedy(keys, chosen.tau1.estimate),
-        *_agreement(comparison, chosen),
-        *_misfit(chosen),
+        Statement("How far models agree", agreement(comparison, chosen)),
+        *_misfit(comparison, chosen),
         *_everyone_unique(sample),
         *_untrusted(comparison),
     ]
@@ -88,8 +83,8 @@ def verdict_of(
 
 def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate, sample: Sample) -> str:
     records, share = count(sample.sample_size), percent(tau1.estimate / sample.sample_size)
-    estimates = sorted(_weighty(comparison, chosen).values())
-    if _apart(estimates[0], estimates[-1]) and len(estimates) > 1:
+    estimates = sorted(models_that_count(comparison, chosen).values())
+    if are_apart(estimates[0], estimates[-1]):
         return (
             f"Between {rounded(round(estimates[0]))} and {rounded(round(estimates[-1]))} of the {records} records "
             "may be unique in the population: the models disagree."
@@ -226,50 +221,6 @@ def _remedy(keys: Sequence[KeyContribution], total: float, what: str = "expected
     return [Statement("What would help most", " ".join(words))]
 
 
-def _agreement(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
-    weighty = _weighty(comparison, chosen)
-    low, high = min(weighty, key=weighty.__getitem__), max(weighty, key=weighty.__getitem__)
-    span = f"from {rounded(weighty[low])} ({clean(low)}) to {rounded(weighty[high])} ({clean(high)})"
-    ratio = weighty[high] / weighty[low] if weighty[low] > 0 else float("inf")
-    if len(weighty) == 1:
-        alone = "Only one model was run" if len(comparison.assessments) == 1 else "Only one model run here counts"
-        words = (
-            f"{alone}, so nothing shows how much the answer depends on the choice of model. Run others beside it "
-            "before a decision."
-        )
-    elif weighty[high] - weighty[low] < 1 or ratio <= CLOSE:
-        words = f"The {len(weighty)} models that count agree closely: {span}."
-    elif not _apart(weighty[low], weighty[high]):
-        words = (
-            f"The {len(weighty)} models that count agree roughly: {span}, a factor of {ratio:.1f}. That is more "
-            "doubt than the interval of one model shows."
-        )
-    else:
-        factor = "" if ratio == float("inf") else f", a factor of {ratio:.1f}"
-        words = f"The {len(weighty)} models that count disagree: {span}{factor}. Decide as if the highest could be true."
-    misfits = [found for found in _trusted(comparison) if found.tau1 and found.model not in weighty]
-    if misfits:
-        told = listed(
-            [f"{clean(found.model)} ({rounded(found.tau1.estimate)})" for found in misfits if found.tau1]
-        )
-        words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {told}."
-    return [Statement("How far models agree", words)]
-
-
-def _weighty(comparison: Comparison, chosen: RiskAssessment) -> dict[str, float]:
-    """tau1 by the models whose answer counts: trusted, and not fitting far worse than the recommended one."""
-    limit = max(HOPELESS_FIT, 2 * (chosen.size_index_misfit or 0.0))
-    return {
-        found.model: found.tau1.estimate
-        for found in _trusted(comparison)
-        if found.tau1 is not None and (found.size_index_misfit or 0.0) <= limit
-    }
-
-
-def _apart(low: float, high: float) -> bool:
-    return high - low >= 1 and high > APART * low
-
-
 def _untrusted(comparison: Comparison) -> list[Statement]:
     return [
         Statement(
@@ -294,14 +245,15 @@ def _everyone_unique(sample: Sample) -> list[Statement]:
     ]
 
 
-def _misfit(chosen: RiskAssessment) -> list[Statement]:
+def _misfit(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
     misfit = chosen.size_index_misfit
-    if misfit is None or misfit < POOR_FIT:
+    # Among several models, the reason to believe this one first already says how well it fits.
+    if misfit is None or misfit < POOR_FIT or len(comparison.assessments) > 1:
         return []
     return [
         Statement(
             "Fit",
-            f"Even the model to believe first does not reproduce well how often combinations occur in the file "
+            f"The model does not reproduce well how often combinations occur in the file "
             f"(misfit {misfit:.1f}; about 1 for a model that fits). Treat its numbers with caution.",
         )
     ]
@@ -316,10 +268,6 @@ def _truth(truth: Truth | None, chosen: RiskAssessment | None) -> list[Statement
         inside = chosen.tau1.low <= truth.tau1 <= chosen.tau1.high
         words += f", {'inside' if inside else 'outside'} the interval of the model to believe first"
     return [Statement("The truth", words + ".")]
-
-
-def _trusted(comparison: Comparison) -> list[RiskAssessment]:
-    return [found for found in comparison.assessments if found.status == "ok"]
 
 
 def _keys(sample: Sample) -> str:
