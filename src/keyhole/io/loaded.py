@@ -49,7 +49,7 @@ class LoadedColumns:
     def _column(self, name: str) -> Column:
         kept = self._kept[name]
         number = "CASE WHEN NOT isnan(weights) THEN weights END"
-        return Column(f"nullif(c{self.columns.index(name)}, -1)", "integer", number, kept.labels, kept.ordered)
+        return Column(f"nullif(c{self.columns.index(name)}, -1)", "INTEGER", number, kept.labels, kept.ordered)
 
     def _check_lengths(self) -> None:
         found = {len(column.codes) for column in self._kept.values()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from keyhole.errors import InvalidKeys
 from keyhole.io.engine import Engine
@@ -21,9 +21,9 @@ class Column:
     Attributes
     ----------
     sql
-        Gives the raw value of a record: a whole number or a text, NULL where missing.
-    kind
-        Which of the two.
+        Gives the raw value of a record: a whole number or a text; NULL, and the empty text, are missing.
+    type
+        The SQL type of that value, an integer type or VARCHAR.
     number
         Gives the value as a double (for weights): NULL where missing, infinite where it is no number.
     labels
@@ -33,7 +33,7 @@ class Column:
     """
 
     sql: str
-    kind: Literal["integer", "text"]
+    type: str
     number: str
     labels: tuple[str, ...] | None = None
     ordered: bool = False
@@ -134,16 +134,15 @@ def _count_levels(
 
 
 def _labelled(column: Column, counts: dict[int | str | None, int]) -> tuple[RawLevel, ...]:
-    levels = [
-        RawLevel(value, None if value is None else _label(column, value), records)
-        for value, records in counts.items()
-    ]
+    levels = [RawLevel(value, _label(column, value), records) for value, records in counts.items()]
     if column.ordered:
         levels.sort(key=lambda level: (level.value is None, level.value or 0))
     return tuple(levels)
 
 
-def _label(column: Column, value: int | str) -> str:
+def _label(column: Column, value: int | str | None) -> str | None:
+    if value is None or value == "":
+        return None
     return str(value) if column.labels is None else column.labels[int(value)]
 
 

@@ -55,17 +55,17 @@ def typed_columns(
 
 def _column(source: str, name: str, sql: str, kind: str, whole: bool) -> Column:
     if kind in INTEGERS:
-        return Column(f"CAST({sql} AS BIGINT)", "integer", f"CAST({sql} AS DOUBLE)")
+        return Column(sql, kind, f"CAST({sql} AS DOUBLE)")
     if kind == "BOOLEAN":
-        return Column(f"CAST({sql} AS BIGINT)", "integer", f"CAST({sql} AS DOUBLE)", ("false", "true"))
+        return Column(f"CAST({sql} AS TINYINT)", "TINYINT", f"CAST({sql} AS DOUBLE)", ("false", "true"))
     if _is_fractional(kind):
         number = f"CAST({sql} AS DOUBLE)"
         known = f"CASE WHEN isnan({number}) THEN NULL ELSE {sql} END"
         if whole:
-            return Column(f"CAST({known} AS BIGINT)", "integer", number)
+            return Column(f"CAST({known} AS BIGINT)", "BIGINT", number)
         # Whole numbers beside others: 3.0 is the label "3", as everywhere.
         text = f"regexp_replace(CAST({known} AS VARCHAR), '\\.0+$', '')"
-        return Column(text, "text", number)
+        return Column(text, "VARCHAR", number)
     if kind.startswith(AS_TEXT):
         return text_column(sql if kind == "VARCHAR" else f"CAST({sql} AS VARCHAR)")
     raise InvalidKeys(
@@ -76,9 +76,8 @@ def _column(source: str, name: str, sql: str, kind: str, whole: bool) -> Column:
 
 def text_column(sql: str) -> Column:
     """A column of text, in which the empty text is missing."""
-    text = f"nullif({sql}, '')"
-    number = f"CASE WHEN {text} IS NOT NULL THEN coalesce(TRY_CAST({sql} AS DOUBLE), 'inf'::DOUBLE) END"
-    return Column(text, "text", number)
+    number = f"CASE WHEN {sql} <> '' THEN coalesce(TRY_CAST({sql} AS DOUBLE), 'inf'::DOUBLE) END"
+    return Column(sql, "VARCHAR", number)
 
 
 def _is_fractional(kind: str) -> bool:

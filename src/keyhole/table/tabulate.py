@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.arrays import IntVector
 from keyhole.errors import InvalidKeys, InvalidPopulation, UnknownKeyVariable, UnreadableData
@@ -14,10 +15,10 @@ from keyhole.table.contingency import ContingencyTable
 from keyhole.table.packing import Packing
 
 SPAN = 1 << 16
-"""Whole numbers that lie closer than this are coded by their place in a list, the fastest way."""
+"""Whole numbers of a range up to this are found by their place in a list."""
 
 FEW = 256
-"""Up to so many texts are looked up in a map: one look at each entry of a dictionary-encoded column."""
+"""Up to so many values are looked up in a map."""
 
 BLOCK = 1 << 22
 """How many records are looked up at once."""
@@ -70,7 +71,7 @@ def cells_of_records(microdata: Microdata, codings: Sequence[KeyCoding], table: 
     words = _words(selection, codings, table.packing)
     shown = ", ".join(f"coalesce({word}, {DROPPED}) AS w{w}" for w, word in enumerate(words))
     packed = microdata.engine.arrays(f"SELECT {shown} FROM {selection.relation}")
-    known = table.packing.pack(table.cells)
+    known = table.packing.pack(table.cells).T
     found = packed[0] if len(packed) == 1 else np.empty(len(packed[0]), dtype=np.int64)
     # Block by block, in place of the packed cells: never much more than 8 bytes a record.
     for start in range(0, len(found), BLOCK):
@@ -79,58 +80,61 @@ def cells_of_records(microdata: Microdata, codings: Sequence[KeyCoding], table: 
     return found
 
 
-def _locate(known: IntVector, words: Sequence[IntVector]) -> IntVector:
-    """The row of ``known``, whose rows are in order, that has these words; -1 if none has."""
-    ranks, wanted = np.zeros(len(known), dtype=np.int64), np.zeros(len(words[0]), dtype=np.int64)
-    for w, word in enumerate(words):
-        values = np.unique(known[:, w])
-        numbers = ranks * len(values) + np.searchsorted(values, known[:, w])
-        distinct = np.unique(numbers)
-        ranks = np.searchsorted(distinct, numbers)
-        wanted = np.searchsorted(distinct, wanted * len(values) + np.searchsorted(values, word))
-    wanted = np.minimum(wanted, len(known) - 1)
-    same = np.all([known[wanted, w] == word for w, word in enumerate(words)], axis=0)
-    return np.where(same, wanted, DROPPED)
+def _locate(known: Sequence[IntVector], wanted: Sequence[IntVector]) -> IntVector:
+    """The place of each wanted cell among the known ones, which are in order; -1 for one that is not there."""
+    if len(known) == 1:
+        place = np.searchsorted(known[0], wanted[0])
+    else:
+        place = np.searchsorted(_as_bytes(known), _as_bytes(wanted))
+    place[place == len(known[0])] = 0
+    for there, asked in zip(known, wanted, strict=True):
+        place[there[place] != asked] = DROPPED
+    return place
 
 
-def code_sql(column: Column, coding: KeyCoding) -> str:
-    """SQL for the code of a record's value: NULL if the record is left out."""
-    known = {value: code for value, code in coding.codes.items() if value is not None and code != DROPPED}
-    lookup = _lookup_integer(column.sql, known) if column.kind == "integer" else _lookup_text(column.sql, known)
-    missing = coding.codes.get(None, DROPPED)
-    if None not in coding.codes or missing == DROPPED:
-        return lookup
-    return f"CASE WHEN {column.sql} IS NULL THEN {missing} ELSE {lookup} END"
+def _as_bytes(words: Sequence[IntVector]) -> NDArray[np.bytes_]:
+    """Rows of words as texts of bytes, most significant first: they sort like the rows, by one fast comparison."""
+    rows = np.column_stack(words).astype(">i8")
+    return rows.view(f"S{rows.itemsize * len(words)}")[:, 0]
 
 
-def _lookup_integer(sql: str, known: dict[int | str, int]) -> str:
-    codes = {int(value): code for value, code in known.items()}
+def packed_sql(column: Column, coding: KeyCoding, stride: int) -> str:
+    """SQL for what a record's value adds to its packed cell: its code times ``stride``, NULL if it is left out."""
+    codes = {value: code * stride for value, code in coding.codes.items() if code != DROPPED}
+    missing = codes.pop(None, None)
+    lookup = _lookup(column, {value: code for value, code in codes.items() if value is not None})
+    return lookup if missing is None else f"CASE WHEN {column.sql} IS NULL THEN {missing} ELSE {lookup} END"
+
+
+def _lookup(column: Column, codes: dict[int | str, int]) -> str:
+    """SQL for the number that a value stands for.
+
+    A map is looked up once for each entry of the dictionary of a dictionary-encoded column, which nearly every
+    column of a Parquet file is, but searches all its keys; many values are found by their place in a list, or by
+    the hash table of an ENUM.
+    """
+    numbers = "[" + ", ".join(map(str, codes.values())) + "]::BIGINT[]"
+    text = column.type == "VARCHAR"
+    keys = ", ".join(quoted(str(value)) if text else str(value) for value in codes)
     if not codes:
-        return "NULL"
-    low, high = min(codes), max(codes)
+        return "NULL::BIGINT"
+    if len(codes) <= FEW:
+        return f"map([{keys}]::{column.type}[], {numbers})[{column.sql}]"
+    if text:
+        return f"list_extract({numbers}, enum_code(TRY_CAST({column.sql} AS ENUM({keys})))::BIGINT + 1)"
+    whole = {int(value): number for value, number in codes.items()}
+    low, high = min(whole), max(whole)
     if high - low < SPAN:
-        listed = ", ".join(str(codes.get(value, "NULL")) for value in range(low, high + 1))
-        return f"list_extract([{listed}], {sql} - ({low}) + 1)"
-    keys, values = ", ".join(map(str, codes)), ", ".join(map(str, codes.values()))
-    return f"map([{keys}]::BIGINT[], [{values}])[{sql}]"
-
-
-def _lookup_text(sql: str, known: dict[int | str, int]) -> str:
-    if not known:
-        return "NULL"
-    values = ", ".join(map(str, known.values()))
-    keys = ", ".join(quoted(str(key)) for key in known)
-    if len(known) <= FEW:
-        return f"map([{keys}], [{values}])[{sql}]"
-    return f"list_extract([{values}], enum_code(TRY_CAST({sql} AS ENUM({keys})))::BIGINT + 1)"
+        spread = ", ".join(str(whole.get(value, "NULL")) for value in range(low, high + 1))
+        return f"list_extract([{spread}]::BIGINT[], CAST({column.sql} AS BIGINT) - ({low}) + 1)"
+    return _lookup(Column(f"CAST({column.sql} AS VARCHAR)", "VARCHAR", ""), codes)
 
 
 def _words(selection: Selection, codings: Sequence[KeyCoding], packing: Packing) -> list[str]:
     """SQL for each word of a record's packed cell."""
-    codes = [code_sql(selection.columns[coding.variable.name], coding) for coding in codings]
     return [
         " + ".join(
-            f"CAST({codes[key]} AS BIGINT) * {stride}"
+            packed_sql(selection.columns[codings[key].variable.name], codings[key], stride)
             for key, stride in zip(word, packing.strides(word), strict=True)
         )
         for word in packing.words
