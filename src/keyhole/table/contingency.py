@@ -8,13 +8,13 @@ from math import prod
 import numpy as np
 
 from keyhole.arrays import Codes, IntVector, Vector
-from keyhole.errors import UnknownKeyVariable
+from keyhole.errors import InvalidKeys, UnknownKeyVariable
 from keyhole.keys.variable import KeyVariable
 from keyhole.table.packing import Packing, code_type, rank_rows
 from keyhole.table.size_index import SizeIndex
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ContingencyTable:
     """The occupied cells of a table: memory grows with who is there, not with the cross product.
 
@@ -101,6 +101,8 @@ class ContingencyTable:
     def margin(self, names: Sequence[str]) -> "ContingencyTable":
         """The table of the named keys alone, in the order given; the cross product is never built."""
         position = {key.name: j for j, key in enumerate(self.keys)}
+        if len(set(names)) < len(names):
+            raise InvalidKeys(f"A margin needs each key once, not {', '.join(names)}.")
         unknown = [name for name in names if name not in position]
         if unknown:
             raise UnknownKeyVariable(

@@ -65,6 +65,11 @@ class Layer:
     def nodes(self) -> int:
         return len(self.child)
 
+    @property
+    def groups(self) -> int:
+        """The number of groups of levels."""
+        return int(self.child.shape[1])
+
     @cached_property
     def members(self) -> tuple[IntVector, ...]:
         """The level codes of each group."""
@@ -76,7 +81,7 @@ class Layer:
 
     @cached_property
     def _group_starts(self) -> IntVector:
-        return np.searchsorted(self.group[self._by_group], np.arange(self.child.shape[1]))
+        return np.searchsorted(self.group[self._by_group], np.arange(self.groups))
 
     @cached_property
     def arrivals(self) -> tuple[IntVector, IntVector, IntVector]:
@@ -159,7 +164,7 @@ class DecisionDiagram:
             node = np.full(len(block), self.root, dtype=np.int32)
             for layer in self.layers:
                 edge = layer.group.take(block[:, layer.key])
-                edge += node * np.int32(layer.child.shape[1])
+                edge += node * np.int32(layer.groups)
                 node = layer.child.take(edge)
             answer[start : start + (1 << 14)] = node == IMPOSSIBLE
         return answer
@@ -193,13 +198,12 @@ class DecisionDiagram:
         reach = np.zeros_like(up[0])
         reach[self.root] = 1.0
         for layer, weight, below in zip(self.layers, weights, up[1:], strict=True):
-            groups = layer.child.shape[1]
-            slope = np.empty((groups, below.shape[1]))
-            for g in range(groups):
+            slope = np.empty((layer.groups, below.shape[1]))
+            for g in range(layer.groups):
                 slope[g] = np.einsum("nk,nk->k", reach, below[layer.child[:, g]])
             gradient[layer.key] = slope[layer.group].T.reshape(*classes, len(layer.group))
             order, starts, children = layer.arrivals
-            node, group = np.divmod(order, groups)
+            node, group = np.divmod(order, layer.groups)
             arriving = np.add.reduceat(reach[node] * weight[group], starts, axis=0)
             reach = np.zeros_like(below)
             reach[children] = arriving

@@ -24,8 +24,8 @@ from keyhole.table.packing import distinct_rows
 HANDFUL = 12
 """Rules combined at once: at most 2^12 nodes a layer, whatever the rules."""
 
-LIMIT = 1 << 23
-"""Edges of one layer beyond which a diagram is given up: 64 MB for each of the arrays that sort them."""
+LIMIT = 1 << 20
+"""Edges of one layer beyond which a diagram is given up, within seconds and in about 100 MB."""
 
 
 class _Step(NamedTuple):
@@ -94,7 +94,7 @@ def _classes_of_levels(levels: int, chosen: Sequence[LevelSet | None]) -> tuple[
     sets = list(dict.fromkeys(each for each in chosen if each is not None))
     group, member = tell_apart(sets, levels)
     number = {each: position for position, each in enumerate(sets)}
-    if len(chosen) * member.shape[1] > 64 * LIMIT:
+    if len(chosen) * member.shape[1] > 256 * LIMIT:
         raise InvalidRules(
             f"The {len(chosen):,} rules tell {member.shape[1]:,} levels of a key apart, too many to combine. "
             "Merge rules that differ in one key."
@@ -156,8 +156,10 @@ def _reduce(steps: Sequence[_Step], root: int) -> _Draft:
     reduced = []
     for group, child in reversed(steps):
         rows, merged = distinct_rows(merged[child])
-        columns, place = distinct_rows(rows.T)
-        reduced.append(_Step(place[group], columns.T))
+        seen: dict[bytes, int] = {}
+        place = np.array([seen.setdefault(column.tobytes(), len(seen)) for column in rows.T])
+        kept = np.unique(place, return_index=True)[1]
+        reduced.append(_Step(place[group], rows[:, kept]))
     return _Draft(reduced[::-1], int(merged[root]))
 
 

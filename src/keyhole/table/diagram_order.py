@@ -14,17 +14,20 @@ R. Rudell (1993), Dynamic variable ordering for ordered binary decision diagrams
 https://doi.org/10.1109/ICCAD.1993.580029
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from keyhole.table.decision_diagram import DecisionDiagram, Layer
-from keyhole.table.diagram_builder import LIMIT
 from keyhole.table.level_sets import LevelSet
 from keyhole.table.packing import Packing, distinct_rows, rank_rows
 
 GROWTH = 2.0
 """A key is moved no further once the diagram costs this many times what it did at best."""
+
+WORK = 1 << 25
+"""Edges that a round of moves may rebuild, a few seconds; a diagram that needs more stays as it is."""
 
 
 def rule_order(sizes: Sequence[int], boxes: Sequence[Mapping[int, LevelSet]]) -> tuple[int, ...]:
@@ -64,36 +67,38 @@ def sift(diagram: DecisionDiagram, cost: Callable[[DecisionDiagram], float]) -> 
     Keys with the widest layers go first, and rounds go on while they help. The result never costs more than
     ``diagram``.
     """
-    before = np.inf
-    while cost(diagram) < before:
-        before = cost(diagram)
+    lowest, before = cost(diagram), np.inf
+    while lowest < before and _round_of_moves(diagram) <= WORK:
+        before = lowest
         widths = {layer.key: layer.nodes for layer in diagram.layers}
         for key in sorted(widths, key=lambda each: (-widths[each], each)):
-            moved = [*_moves(diagram, key, -1, cost), *_moves(diagram, key, 1, cost)]
-            diagram = min([diagram, *moved], key=cost)
+            moved = [*_moves(diagram, key, -1, cost, lowest), *_moves(diagram, key, 1, cost, lowest)]
+            lowest, diagram = min([(lowest, diagram), *moved], key=itemgetter(0))
     return diagram
 
 
+def _round_of_moves(diagram: DecisionDiagram) -> int:
+    """The edges that are rebuilt when every key passes every layer once."""
+    pairs = zip(diagram.layers, diagram.layers[1:], strict=False)
+    return len(diagram.layers) * sum(upper.nodes * upper.groups * lower.groups for upper, lower in pairs)
+
+
 def _moves(
-    diagram: DecisionDiagram, key: int, step: int, cost: Callable[[DecisionDiagram], float]
-) -> list[DecisionDiagram]:
-    """The diagrams met while the key moves away from its place, until they grow too costly or the order ends."""
-    met: list[DecisionDiagram] = []
-    lowest = cost(diagram)
+    diagram: DecisionDiagram, key: int, step: int, cost: Callable[[DecisionDiagram], float], lowest: float
+) -> Iterator[tuple[float, DecisionDiagram]]:
+    """The diagrams met, each with its cost, while the key moves away, until they grow too costly."""
     place = diagram.order.index(key)
     while 0 <= place + step < len(diagram.layers):
         first = min(place, place + step)
         layers = list(diagram.layers)
-        if layers[first].child.size * layers[first + 1].child.shape[1] > LIMIT:
-            break
         layers[first : first + 2] = swap(layers[first], layers[first + 1])
         diagram = DecisionDiagram(tuple(layers), diagram.root)
-        if cost(diagram) > GROWTH * lowest:
-            break
-        lowest = min(lowest, cost(diagram))
-        met.append(diagram)
+        price = cost(diagram)
+        if price > GROWTH * lowest:
+            return
+        lowest = min(lowest, price)
+        yield price, diagram
         place += step
-    return met
 
 
 def swap(upper: Layer, lower: Layer) -> tuple[Layer, Layer]:

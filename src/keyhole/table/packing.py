@@ -61,14 +61,13 @@ class Packing:
         """
         if cells.ndim != 2 or cells.shape[1] != len(self.sizes):
             raise ValueError(f"Cells of shape {cells.shape} need one column for each of {len(self.sizes)} keys.")
+        if len(cells) and not ((cells.min(axis=0) >= 0).all() and (cells.max(axis=0) < self.sizes).all()):
+            raise ValueError("Cells have codes outside the levels of their keys.")
         packed = np.zeros((len(self.words), len(cells)), dtype=np.int64)
         for numbers, word in zip(packed, self.words, strict=True):
             for key in word:
-                codes = np.ascontiguousarray(cells[:, key])
-                if len(codes) and not (codes.min() >= 0 and codes.max() < self.sizes[key]):
-                    raise ValueError(f"Column {key} has codes outside its {self.sizes[key]} levels.")
                 numbers *= self.sizes[key]
-                numbers += codes.astype(np.int64, copy=False)
+                numbers += cells[:, key].astype(np.int64, copy=False)
         return packed.T
 
     def unpack(self, packed: IntVector) -> Codes:

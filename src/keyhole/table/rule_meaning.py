@@ -40,7 +40,7 @@ class ZeroRules:
     """Rules, of which a cell need match only one to be impossible, and the name of where they come from."""
 
     rules: tuple[ZeroRule, ...]
-    source: str = "the rules"
+    source: str = "the rule file"
 
     def __len__(self) -> int:
         return len(self.rules)

@@ -7,7 +7,7 @@ import numpy as np
 from keyhole.arrays import IntVector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SizeIndex:
     """``cells[i]`` cells hold exactly ``sizes[i]`` records; empty sizes are left out.
 

@@ -5,7 +5,6 @@ depend on the number of cells and whether or not rules overlap.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -82,17 +81,13 @@ class StructuralZeros:
 
     @cached_property
     def diagram(self) -> DecisionDiagram:
-        """The diagram that reads the keys in the order of the table, or, where that is too large, in a better one."""
-        boxes = self.boxes  # rules that do not fit the keys are no matter of order: their error comes from here
-        try:
-            return build_diagram(self.levels, boxes)
-        except InvalidRules:
-            return self.small_diagram
+        """The diagram that reads the keys in the order of the table, or, if that is too large, in a better one."""
+        return self._in_table_order or self.small_diagram
 
     @cached_property
     def small_diagram(self) -> DecisionDiagram:
         """A diagram with few nodes, in an order that was looked for: the one for repeated sums over all cells."""
-        return min(self._sifted(DecisionDiagram.node_count), key=DecisionDiagram.node_count)
+        return self._best(DecisionDiagram.node_count)
 
     def diagram_in(self, order: Sequence[int]) -> DecisionDiagram:
         """The diagram that reads the keys, given by position, in this order.
@@ -104,18 +99,31 @@ class StructuralZeros:
         """
         return build_diagram(self.levels, self.boxes, order)
 
-    def _sifted(self, cost: Callable[[DecisionDiagram], float]) -> list[DecisionDiagram]:
-        """Diagrams in orders improved from that of the table and from one guessed from the rules."""
-        found: list[DecisionDiagram] = []
-        for order in (tuple(range(len(self.keys))), rule_order(self.levels, self.boxes)):
-            with suppress(InvalidRules):
-                found.append(sift(self.diagram_in(order), cost))
-        if not found:
+    @cached_property
+    def _in_table_order(self) -> DecisionDiagram | None:
+        return self._attempt(tuple(range(len(self.keys))))
+
+    @cached_property
+    def _in_rule_order(self) -> DecisionDiagram | None:
+        return self._attempt(rule_order(self.levels, self.boxes))
+
+    def _attempt(self, order: tuple[int, ...]) -> DecisionDiagram | None:
+        """The diagram in this order, if it is not too large."""
+        boxes = self.boxes  # rules that do not fit the keys are no matter of order: their error comes from here
+        try:
+            return build_diagram(self.levels, boxes, order)
+        except InvalidRules:
+            return None
+
+    def _best(self, cost: Callable[[DecisionDiagram], float]) -> DecisionDiagram:
+        """The cheapest diagram, its order improved from that of the table and from one guessed from the rules."""
+        starts = [diagram for diagram in (self._in_table_order, self._in_rule_order) if diagram is not None]
+        if not starts:
             raise InvalidRules(
                 f"The rules of {self.rules.source} combine in too many ways to be counted. Merge rules that "
                 "differ in one key, or leave out the keys that tie many others together."
             )
-        return found
+        return min((sift(start, cost) for start in starts), key=cost)
 
     def contains(self, cells: Codes) -> Mask:
         """Whether each cell, a row of level codes, is impossible."""
@@ -162,7 +170,7 @@ class StructuralZeros:
         InvalidRules
             More than a million conditions would be needed.
         """
-        fewest = min(self._sifted(DecisionDiagram.path_count), key=DecisionDiagram.path_count)
+        fewest = self._best(DecisionDiagram.path_count)
         if fewest.path_count() > MOST_CONDITIONS:
             raise InvalidRules(
                 f"The rules of {self.rules.source} need {fewest.path_count():,} disjoint "

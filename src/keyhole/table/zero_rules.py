@@ -71,7 +71,7 @@ def read_zero_rules(path: str | Path) -> ZeroRules:
     return parse_zero_rules(text, path.name)
 
 
-def parse_zero_rules(text: str, source: str = "the rules") -> ZeroRules:
+def parse_zero_rules(text: str, source: str = "the rule file") -> ZeroRules:
     """The rules of a YAML text; ``source`` is what messages call it.
 
     Examples
@@ -93,7 +93,7 @@ def parse_zero_rules(text: str, source: str = "the rules") -> ZeroRules:
     return zero_rules_from(content, source)
 
 
-def zero_rules_from(content: object, source: str = "the rules") -> ZeroRules:
+def zero_rules_from(content: object, source: str = "the rule file") -> ZeroRules:
     """The rules of plain Python lists and mappings of text, as YAML or JSON would give them.
 
     Examples
