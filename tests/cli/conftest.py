@@ -1,14 +1,18 @@
-"""Running the command as a user does: a fresh process, its streams and its exit status."""
+"""Running the command as a user does: its streams, its files and its exit status."""
 
-import os
-import subprocess
+import contextlib
+import csv
+import io
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from keyhole.cli.main import main
 
 
 @dataclass(frozen=True)
@@ -21,21 +25,28 @@ class Ran:
 
 
 @pytest.fixture
-def keyhole(tmp_path: Path) -> Callable[..., Ran]:
-    """``keyhole ARGUMENTS`` in an empty folder, with no terminal."""
+def keyhole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """``keyhole ARGUMENTS`` in an empty folder, with no terminal.
+
+    In this process, so that the network guard of the tests stands and libraries are loaded once; ``test_process``
+    runs the command in a process of its own.
+    """
     work = tmp_path / "work"
     work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("COLUMNS", "100")
 
     def run(*arguments: str | Path) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "keyhole", *map(str, arguments)],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "COLUMNS": "100"},
-            stdin=subprocess.DEVNULL,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        monkeypatch.setattr(sys, "argv", ["keyhole", *map(str, arguments)])
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as end,
+        ):
+            main()
+        return Ran(int(end.value.code or 0), out.getvalue(), err.getvalue())
 
     return run
 
@@ -52,3 +63,9 @@ def survey(tmp_path: Path) -> Path:
     rows = zip(age, sex, region, weight, strict=True)
     path.write_text("age,sex,region,weight\n" + "\n".join(",".join(map(str, row)) for row in rows) + "\n")
     return path
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))

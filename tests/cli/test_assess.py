@@ -1,6 +1,5 @@
 """keyhole assess from end to end: what it prints, writes and returns."""
 
-import csv
 import json
 import stat
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Ran, rows
 
 Keyhole = Callable[..., Ran]
 KEYS = ("--keys", "age,sex,region")
@@ -51,7 +50,7 @@ def test_records_come_in_input_order(keyhole: Keyhole, survey: Path, tmp_path: P
     out = tmp_path / f"records.{suffix}"
     ran = keyhole("assess", survey, *KEYS, "--population-size", "45000", "--model", "pitman", "--records", out)
     assert ran.status == 0, ran.err
-    people = list(csv.DictReader(survey.open()))
+    people = rows(survey)
     cells = [(person["age"], person["sex"], person["region"]) for person in people]
     found = duckdb.sql(f"select * from '{out}'").fetchall()
     assert duckdb.sql(f"select * from '{out}'").columns == [
@@ -87,15 +86,15 @@ def test_every_record_has_a_match_probability_when_asked(keyhole: Keyhole, surve
         "--all-records",
     )
     assert ran.status == 0, ran.err
-    rows = list(csv.DictReader(out.open()))
-    assert all(0 < float(row["r2"]) <= 1 / int(row["cell_count"]) for row in rows)
+    found = rows(out)
+    assert all(0 < float(row["r2"]) <= 1 / int(row["cell_count"]) for row in found)
 
 
 def test_weights_give_the_population(keyhole: Keyhole, survey: Path) -> None:
     ran = keyhole("assess", survey, *KEYS, "--weights", "weight", "--json", "-")
     assert ran.status == 0, ran.err
     result = json.loads(ran.out)
-    total = sum(float(person["weight"]) for person in csv.DictReader(survey.open()))
+    total = sum(float(person["weight"]) for person in rows(survey))
     assert result["data"]["population_size"] == round(total)
     assert result["recommended"] == "benedetti-franconi"
 
@@ -108,7 +107,7 @@ def test_out_holds_everything(keyhole: Keyhole, survey: Path, tmp_path: Path) ->
 
 
 def test_recodes_codebook_and_zeros_work_together(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
-    (tmp_path / "recode.yaml").write_text("age: {bands: [15, 30, 45, 60, 75]}\n")
+    (tmp_path / "recode.yaml").write_text("age: {bands: [0, 15, 30, 45, 60, 75]}\n")
     (tmp_path / "levels.yaml").write_text("sex: [female, male, another]\n")
     (tmp_path / "zeros.yaml").write_text("- {sex: another, region: {not: [north, south]}}\n")
     ran = keyhole(

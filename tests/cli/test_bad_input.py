@@ -60,7 +60,7 @@ def test_an_unknown_key(keyhole: Keyhole, work: Path, people: Path) -> None:
 
 
 def test_a_key_given_twice(keyhole: Keyhole, work: Path, people: Path) -> None:
-    refused(keyhole("assess", people, "--keys", "age,sex,age", "--population-size", "900"), work, "age", "twice")
+    refused(keyhole("assess", people, "--keys", "age,sex,age", "--population-size", "900"), work, "age", "more than once")
 
 
 def test_no_key_at_all(keyhole: Keyhole, work: Path, people: Path) -> None:

@@ -32,7 +32,8 @@ class Outputs:
             raise InputError("--all-records says what --records writes; give --records PATH too.")
         if self.out is not None and self.out.exists() and not self.out.is_dir():
             raise InputError(f"--out needs a folder, and {str(self.out)!r} is a file.")
-        for path in filter(None, (self.report, self.json_path, self.records)):
+        asked = (self.report, None if self.json in (None, "-") else Path(self.json), self.records)
+        for path in filter(None, asked):
             if path.is_dir() or not path.resolve().parent.is_dir():
                 raise InputError(
                     f"Cannot write {str(path)!r}: its folder does not exist, or it is a folder itself."

@@ -1,0 +1,35 @@
+"""Write docs/reference/command-line.md from the commands themselves."""
+
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
+
+HEAD = """# Commands and options
+
+Made by `python scripts/make_command_reference.py` from the commands' own help.
+
+Exit status: 0 done; 2 bad usage or bad input (one line on standard error, nothing written); 3 finished but not to
+be trusted (results are written and marked so); 130 interrupted. Results go to standard output, progress to standard
+error; a pipe or `NO_COLOR` turns colours and progress off. Every file is written atomically and readable by its
+owner alone. Without an output option, `assess` and `compare` write `report.html` into the current folder.
+"""
+
+
+def command_reference() -> str:
+    """The page, as the present commands describe themselves."""
+    import typer
+
+    from keyhole.cli.main import app
+
+    group = typer.main.get_group(app)
+    context = typer.Context(group, info_name="keyhole")
+    parts = [HEAD]
+    for name, command in group.commands.items():
+        text = command.get_help(typer.Context(command, info_name=name, parent=context))
+        parts.append(f"## keyhole {name}\n\n```text\n{text.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(command_reference())
+    print(f"wrote {PAGE}")
