@@ -16,7 +16,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Keyhole needs Python 3.11 or later, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 ifneq ($(UV),)
 	$(UV) venv --quiet --clear --python "$$(command -v $(PYTHON))" $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
 	$(PYTHON) -m venv --clear $(VENV)
