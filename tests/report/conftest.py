@@ -79,7 +79,10 @@ class ToyModel:
         means = np.full(sample.uniques, mean)
         if self.uneven:
             means = np.linspace(0.01, 4, sample.uniques) ** 1.5 * mean
-        laws = tuple(PoissonCounts(means * scale) for scale in np.linspace(0.9, 1.1, self.draws))
+        laws = tuple(
+            PoissonCounts(means * scale)
+            for scale in (np.linspace(0.9, 1.1, self.draws) if self.draws > 1 else (1.0,))
+        )
         words = "The chains have not met." if self.untrusted else "The chains have met."
         met: tuple[float, Verdict] = (1.31, "untrusted") if self.untrusted else (1.001, "good")
         checks = (
@@ -88,7 +91,7 @@ class ToyModel:
         )
         leaves_out = "" if self.draws > 1 else "the uncertainty of the fitted parameters"
         if self.factor is None:
-            return ToyFit(sample, laws if self.draws > 1 else laws[:1], checks, leaves_out)
+            return ToyFit(sample, laws, checks, leaves_out)
         return DescribingFit(sample, laws, checks, leaves_out, self.factor)
 
 
@@ -106,7 +109,7 @@ def make_sample(
     return Sample(ContingencyTable.from_codes(keys, codes), population_size)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sample() -> Sample:
     ages = [f"{start}-{start + 9}" for start in range(0, 90, 10)]
     sexes, regions = ["female", "male"], ["north", "south", "east", "west", "islands"]
@@ -114,17 +117,17 @@ def sample() -> Sample:
     return make_sample([ages, sexes, regions, jobs], ["AGE", "SEX", "REGION", "JOB"], 600, 12_000)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toy() -> type[ToyModel]:
     return ToyModel
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sampled() -> Callable[..., Sample]:
     return make_sample
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def compared(sample: Sample) -> Callable[..., Comparison]:
     """Compare toy models on the usual sample, or on another."""
 
@@ -150,7 +153,7 @@ def rename(sample: Sample, names: Sequence[str], levels: Sequence[Sequence[str]]
 HOSTILE = "<script>alert('x')</script>"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def hostile(sample: Sample) -> Sample:
     """A sample whose labels try everything."""
     names = [HOSTILE, "a & b \"quoted\" '$x_1^2$'", "משרד \u202e 🔑 \x1b[31m", "very long " * 40]
@@ -161,7 +164,7 @@ def hostile(sample: Sample) -> Sample:
     return rename(sample, names, levels)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def everyday(compared: Callable[..., Comparison]) -> Comparison:
     """A comparison with a bit of everything."""
     return compared(

@@ -55,12 +55,12 @@ Draw = Callable[["Figure", bool], None]
 
 
 def draw(report: Report) -> dict[str, Picture]:
-    """The pictures that have something to show, by name: tau1, tau2, r1, keys, sizes."""
+    """The pictures that have something to show, by name: tau1, tau2, r1, contributions, sizes."""
     found: dict[str, Picture | None] = {
         "tau1": _estimates(report, "tau1"),
         "tau2": _estimates(report, "tau2"),
         "r1": _distribution(report.distribution),
-        "keys": _keys(report.drivers),
+        "contributions": _contributions(report.drivers),
         "sizes": _sizes(report.data),
     }
     return {name: picture for name, picture in found.items() if picture is not None}
@@ -145,7 +145,7 @@ def _class_colour(middle: float, found: Distribution) -> str:
     return COLOURS["light"] if middle < found.classes.kappa2 else COLOURS["main"]
 
 
-def _keys(drivers: Drivers | None) -> Picture | None:
+def _contributions(drivers: Drivers | None) -> Picture | None:
     if drivers is None or not any(key.dropped.tau1_lost > 0 for key in drivers.keys):
         return None
     shown = drivers.keys[:KEYS_SHOWN]

@@ -13,8 +13,11 @@ from keyhole.risk.estimate import RecordRisk, RiskAssessment
 
 FORMATS = {".csv": "FORMAT csv, HEADER true", ".parquet": "FORMAT parquet, COMPRESSION zstd"}
 
-CHUNK = 1_000_000
-"""Records looked up at a time: about 50 MB, however long the file."""
+CHUNK = 500_000
+"""Records looked up at a time: about 25 MB, however long the file."""
+
+MEMORY = "400MB"
+"""What DuckDB may hold; the rest waits on disk."""
 
 _COLUMNS = """
     "row" BIGINT, cell_count BIGINT, sample_unique BOOLEAN,
@@ -54,7 +57,7 @@ def write_records(path: str | os.PathLike[str], assessment: RiskAssessment, cell
     with (
         private_file(path) as temporary,
         tempfile.TemporaryDirectory(dir=temporary.parent, prefix=".keyhole-") as folder,
-        duckdb.connect(os.path.join(folder, "records.duckdb")) as connection,
+        duckdb.connect(os.path.join(folder, "records.duckdb"), config={"memory_limit": MEMORY}) as connection,
     ):
         connection.execute(f"CREATE TABLE risk ({_COLUMNS})")
         for start in range(0, len(cells_of_records), CHUNK):

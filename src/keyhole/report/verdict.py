@@ -7,7 +7,7 @@ import numpy as np
 
 from keyhole.population.sample import Sample
 from keyhole.report.agreement import POOR_FIT, agreement, are_apart, models_that_count
-from keyhole.report.words import between, clean, count, in_people, listed, percent, plural, rounded
+from keyhole.report.words import between, clean, count, in_people, in_prose, listed, percent, plural, rounded
 from keyhole.risk.classify import Classification
 from keyhole.risk.compare import Comparison
 from keyhole.risk.drivers import KeyContribution
@@ -176,21 +176,13 @@ def _exposed(chosen: RiskAssessment, classes: Classification | None) -> list[Sta
                 "says how many are exposed, not who; a model that uses the keys can tell records apart.",
             )
         ]
+    highest, above = percent(float(r1.max())), f"a chance above {percent(classes.kappa1)}"
     if classes.risky:
-        words = (
-            f"{_sentence(plural(classes.risky, 'record'))} {'is' if classes.risky == 1 else 'are'} more likely "
-            f"than not (chance above {percent(classes.kappa1)})"
-            if classes.kappa1 == 0.5
-            else f"{plural(classes.risky, 'record')} with a chance above {percent(classes.kappa1)}"
-        )
-        words += (
-            f" to be unique in the population; the most exposed one has a chance of {percent(float(r1.max()))}."
-        )
+        have = "has" if classes.risky == 1 else "have"
+        words = f"{_sentence(plural(classes.risky, 'record'))} {have} {above} of being unique in the population"
     else:
-        words = (
-            f"No record has a chance above {percent(classes.kappa1)} of being unique in the population; the most "
-            f"exposed one has {percent(float(r1.max()))}."
-        )
+        words = f"No record has {above} of being unique in the population"
+    words += f"; the highest chance of any is {highest}."
     if classes.safe:
         words += f" For {count(classes.safe)} the chance is below {percent(classes.kappa2)}."
     return [Statement("Who is exposed", words)]
@@ -204,11 +196,13 @@ def _remedy(keys: Sequence[KeyContribution], total: float, what: str = "expected
     drop = keys[0]
     if len(keys) > 1 and drop.dropped.tau1_lost > 0:
         words.append(
-            f"Dropping {drop.key} would hide {_at_least(drop.dropped.tau1_lost / total)} of the "
+            f"Dropping {in_prose(drop.key)} would hide {_at_least(drop.dropped.tau1_lost / total)} of the "
             f"{of} among others like them ({rounded(drop.dropped.tau1_lost)} of {rounded(total)})."
         )
     coarser = [
-        (key.coarsened.tau1_lost, key.key, key.coarsened.words) for key in keys if key.coarsened is not None
+        (key.coarsened.tau1_lost, in_prose(key.key), key.coarsened.words)
+        for key in keys
+        if key.coarsened is not None
     ]
     if coarser and max(coarser)[0] > 0:
         lost, key, how = max(coarser)
@@ -273,7 +267,7 @@ def _truth(truth: Truth | None, chosen: RiskAssessment | None) -> list[Statement
 def _keys(sample: Sample) -> str:
     keys = sample.table.keys
     if len(keys) <= 4:
-        return f"{'this key' if len(keys) == 1 else 'these keys'} ({listed([clean(key.name) for key in keys])})"
+        return f"{'this key' if len(keys) == 1 else 'these keys'} ({listed([in_prose(key.name) for key in keys])})"
     return f"these {len(keys)} keys"
 
 

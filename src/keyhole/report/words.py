@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from unicodedata import bidirectional
 
 from keyhole.risk.estimate import RiskEstimate
 
@@ -42,6 +43,19 @@ def shortened(label: str, length: int) -> str:
     'occupation…'
     """
     return label if len(label) <= length else label[: length - 1].rstrip() + "…"
+
+
+def in_prose(label: str, length: int = 60) -> str:
+    """A label inside a sentence: safe, not too long, and unable to turn the direction of what follows.
+
+    Examples
+    --------
+    >>> in_prose("AGE"), len(in_prose("x" * 200))
+    ('AGE', 60)
+    """
+    shown = shortened(clean(label), length)
+    turns = any(bidirectional(letter) in ("R", "AL") for letter in shown)
+    return f"\N{FIRST STRONG ISOLATE}{shown}\N{POP DIRECTIONAL ISOLATE}" if turns else shown
 
 
 def count(value: int) -> str:

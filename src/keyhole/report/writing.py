@@ -27,7 +27,7 @@ def private_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{token_hex(8)}.tmp")
-    if target.is_dir():
+    if os.path.isdir(target):
         raise InputError(f"Cannot write {str(path)!r}: it is a directory. Give the name of a file.")
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY_FILE))

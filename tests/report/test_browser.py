@@ -1,0 +1,158 @@
+"""What a reader meets: the page in a real browser, wide and narrow, light and dark, on screen and on paper."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keyhole.population.sample import Sample
+from keyhole.report.content import compose
+from keyhole.report.html import render_html
+from keyhole.risk.compare import Comparison
+from keyhole.risk.truth import Truth
+
+pytestmark = pytest.mark.browser
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+DESKTOP, PHONE = 1200, 360
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no Chromium on this machine (looked for {', '.join(BROWSERS)})")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(everyday: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    report = compose(
+        everyday,
+        source="survey.csv",
+        command="keyhole compare survey.csv --keys AGE,SEX,REGION,JOB --population-size 12000",
+        truth=Truth(11.0, 41.5, np.array([1])),
+        warnings=["AGE has very many levels."],
+    )
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render_html(report), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile_file(compared: Any, toy: Any, hostile: Sample, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    comparison = compared(toy("m" * 90, uneven=True), toy("b", fails="f" * 400), on=hostile)
+    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    path.write_text(render_html(compose(comparison, source="s" * 300, command="c" * 500)), "utf-8")
+    return path
+
+
+class Visit:
+    """A page open in the browser, with what it logged and what it asked the network for."""
+
+    def __init__(self, browser: Any, path: Path, width: int, scheme: str = "light") -> None:
+        # The page forbids all scripts, the accessibility checker's included, unless its policy is set aside.
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+        )
+        self.asked: list[str] = []
+        self.logged: list[str] = []
+        self.context.route("**/*", self._answer)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.logged.append(message.text))
+        self.page.on("pageerror", lambda error: self.logged.append(str(error)))
+        self.page.goto(path.as_uri())
+
+    def _answer(self, route: Any) -> None:
+        if route.request.url.startswith("file:"):
+            route.continue_()
+        else:
+            self.asked.append(route.request.url)
+            route.abort()
+
+    def __enter__(self) -> "Visit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_accessibility_check_finds_nothing(browser: Any, page_file: Path, width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with Visit(browser, page_file, width, scheme) as visit:
+        visit.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found = axe.run(visit.page)
+    assert found.response["violations"] == [], found.generate_report()
+
+
+@pytest.mark.parametrize("which", ["page_file", "hostile_file"])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_page_never_scrolls_sideways(
+    browser: Any, request: pytest.FixtureRequest, which: str, width: int
+) -> None:
+    with Visit(browser, request.getfixturevalue(which), width) as visit:
+        visit.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_is_logged_and_nothing_is_asked_for(browser: Any, page_file: Path, hostile_file: Path) -> None:
+    for path in (page_file, hostile_file):
+        with Visit(browser, path, DESKTOP) as visit:
+            assert (visit.logged, visit.asked) == ([], [])
+            assert visit.page.evaluate("document.scripts.length") == 0
+
+
+def test_the_policy_of_the_page_stops_a_script(browser: Any, page_file: Path) -> None:
+    infected = page_file.with_name("infected.html")
+    infected.write_text(
+        page_file.read_text("utf-8").replace("</body>", "<script>document.title='x'</script></body>")
+    )
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(infected.as_uri())
+    assert page.title() == "Disclosure risk of survey.csv"
+    context.close()
+
+
+def test_text_in_the_drawings_is_large_enough_to_read(browser: Any, page_file: Path) -> None:
+    smallest = """() => Math.min(...[...document.querySelectorAll('.drawing text')]
+        .filter(text => text.getClientRects().length && text.getBoundingClientRect().width > 0)
+        .map(text => parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)))"""
+    for width in (DESKTOP, PHONE):
+        with Visit(browser, page_file, width) as visit:
+            assert visit.page.evaluate(smallest) >= 10
+
+
+def test_no_label_of_a_drawing_is_cut_off(browser: Any, page_file: Path) -> None:
+    outside = """() => [...document.querySelectorAll('.drawing text')]
+        .filter(text => text.getBoundingClientRect().width > 0)
+        .map(text => [text.textContent, text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()])
+        .filter(([, text, svg]) => text.left < svg.left - 12 || text.right > Math.max(svg.right, 0) + 12)
+        .map(([label]) => label)"""
+    for width in (DESKTOP, PHONE):
+        with Visit(browser, page_file, width) as visit:
+            assert visit.page.evaluate(outside) == []
+
+
+def test_the_page_prints_with_everything_unfolded(browser: Any, page_file: Path, tmp_path: Path) -> None:
+    with Visit(browser, page_file, DESKTOP, "dark") as visit:
+        visit.page.pdf(path=tmp_path / "report.pdf", format="A4")
+        visit.page.emulate_media(media="print")
+        shown = visit.page.evaluate("document.querySelector('#settings-table').getBoundingClientRect().height")
+        background = visit.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
+    assert shown > 0
+    assert background == "rgb(255, 255, 255)"

@@ -1,0 +1,129 @@
+"""What the report holds, and what it must not."""
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keyhole.population.sample import Sample
+from keyhole.report.content import Report, compose
+from keyhole.report.levels import FEW_RECORDS, level_lines
+from keyhole.risk.compare import Comparison
+from keyhole.table.contingency import ContingencyTable
+
+
+def report_of(comparison: Comparison, **options: Any) -> Report:
+    return compose(comparison, source="survey.csv", command="keyhole assess survey.csv", **options)
+
+
+def test_the_size_index_adds_up_to_the_occupied_cells(everyday: Comparison) -> None:
+    data = report_of(everyday).data
+    assert sum(cells for _, cells in data.size_index) == data.occupied_cells
+    assert data.size_index[0] == ("1", data.sample_uniques)
+    assert data.size_index[-1][0] == "10 or more"
+
+
+def test_the_distribution_is_that_of_the_recommended_model(everyday: Comparison) -> None:
+    report = report_of(everyday)
+    assert everyday.chosen is not None
+    assert everyday.chosen.records is not None
+    assert report.distribution is not None
+    assert report.distribution.model == report.recommended == "two-way"
+    assert report.distribution.highest == everyday.chosen.records.r1.max()
+    assert [model.recommended for model in report.models] == [False, False, True, False, False]
+    assert [model.alike for model in report.models] == [True, True, False, False, False]
+
+
+def test_provenance_has_what_it_takes_to_run_it_again(everyday: Comparison) -> None:
+    when = datetime(2025, 3, 1, 12, 30, tzinfo=UTC)
+    found = report_of(everyday, when=when).provenance
+    assert (found.seed, found.when) == (everyday.assessments[0].seed, when)
+    assert {name for name, _ in found.versions} == {"python", "keyhole", "numpy", "scipy", "duckdb"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["keyhole assess postgresql://ann:hunter2@db/x", "keyhole assess 'postgres://db/x?user=ann&password=hunter2'"],
+)
+def test_passwords_stay_out_of_the_report(everyday: Comparison, command: str) -> None:
+    report = compose(everyday, source=command.split()[-1], command=command)
+    assert "hunter2" not in repr(report.provenance) + report.title
+
+
+def test_no_array_of_records_is_part_of_the_report(everyday: Comparison) -> None:
+    report = report_of(everyday)
+    for field in fields(report):
+        assert "array(" not in repr(getattr(report, field.name)), field.name
+
+
+def test_rarely_held_levels_are_not_named(sample: Sample) -> None:
+    report_lines, _ = level_lines(sample.table, np.ones(sample.uniques))
+    held = {
+        (key.name, label): int(sample.table.counts[sample.table.cells[:, j] == code].sum())
+        for j, key in enumerate(sample.table.keys)
+        for code, label in enumerate(key.levels)
+    }
+    assert any(line.level is None for line in report_lines)
+    for line in report_lines:
+        if line.level is not None:
+            assert line.records == held[line.key, line.level] >= FEW_RECORDS
+        else:
+            assert line.records is None or line.records >= FEW_RECORDS
+
+
+def test_levels_are_ranked_by_what_their_share_does_not_explain(sample: Sample) -> None:
+    r1 = np.linspace(0.1, 1.0, sample.uniques)
+    lines, left_out = level_lines(sample.table, r1)
+    excess = [line.tau1 * (1 - 1 / line.lift) for line in lines if line.tau1 and line.lift]
+    assert excess == sorted(excess, reverse=True)
+    assert all(line.lift is None or line.lift > 1 for line in lines)
+    assert len(lines) <= 15
+    assert left_out >= 0
+
+
+def test_control_characters_in_labels_become_visible(compared: Any, hostile: Sample) -> None:
+    report = report_of(compared(on=hostile), warnings=["bad\x1b]0;title\x07"])
+    shown = repr(report.data.keys) + repr(report.drivers) + repr(report.warnings) + repr(report.verdict)
+    for character in ("\\x1b", "\\x07", "\\u202e"):
+        assert character not in shown
+
+
+def test_weights_and_impossible_cells_are_assumptions(compared: Any, sample: Sample, toy: Any) -> None:
+    from keyhole.population import sample as module
+
+    class Rules:
+        admissible_cells = 540
+
+    heavy = replace(sample.table, weights=sample.table.counts * 20.0)
+    with_rules = module.Sample(heavy, sample.population_size, Rules())  # type: ignore[arg-type]
+    report = report_of(compared(toy(), on=with_rules))
+    words = {assumption.topic: assumption.words for assumption in report.assumptions}
+    assert "survey weights" in words["How the sample was drawn"]
+    assert words["Impossible combinations"].startswith("50% of the combinations")
+    assert report.data.admissible_cells == 540
+
+
+def test_plug_in_intervals_are_called_too_narrow(everyday: Comparison) -> None:
+    words = {found.topic: found.words for found in report_of(everyday).assumptions}["What the intervals contain"]
+    assert "Those of pitman and ewens also take the fitted parameters as known" in words
+
+
+def test_forty_keys_and_one_key(compared: Any, sampled: Any) -> None:
+    wide = sampled([["a", "b", "c"]] * 40, [f"K{j}" for j in range(40)], 300, 3000)
+    assert len(report_of(compared(on=wide)).drivers.keys) == 40
+    one = sampled([[str(i) for i in range(50)]], ["AGE"], 300, 3000)
+    assert isinstance(one.table, ContingencyTable)
+    assert report_of(compared(on=one)).data.keys == (("AGE", 50),)
+
+
+def test_importing_the_report_imports_nothing_heavy() -> None:
+    modules = ("content", "html", "json_result", "pictures", "records", "text", "writing")
+    code = "import sys\n" + "".join(f"import keyhole.report.{name}\n" for name in modules)
+    code += "print([name for name in ('matplotlib', 'jinja2', 'rich', 'duckdb', 'scipy') if name in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    )

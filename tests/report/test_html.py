@@ -1,0 +1,192 @@
+"""The page is one file, complete in itself, whatever the labels."""
+
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keyhole.population.sample import Sample
+from keyhole.report.content import Report, compose
+from keyhole.report.html import render_html
+from keyhole.risk.compare import Comparison
+from keyhole.risk.truth import Truth
+
+VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path"}
+NAMESPACES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink")
+
+
+class Page(HTMLParser):
+    """Tags, ids and text of a page; closing tags must match the opening ones."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def report_of(comparison: Comparison, **options: Any) -> Report:
+    when = datetime(2025, 3, 1, 12, 30, tzinfo=UTC)
+    return compose(comparison, source="survey.csv", command="keyhole assess survey.csv", when=when, **options)
+
+
+@pytest.fixture(scope="module")
+def html(everyday: Comparison) -> str:
+    return render_html(report_of(everyday, truth=Truth(11.0, 41.5, np.array([1])), warnings=["AGE is fine."]))
+
+
+def assert_self_contained(html: str) -> None:
+    rest = html
+    for namespace in NAMESPACES:
+        rest = rest.replace(f'="{namespace}"', "")
+    assert not re.search(r"https?:|//[a-z]|@import|url\(|javascript:", rest.replace("postgresql://", ""))
+    page = Page(html)
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "iframe", "object", "embed", "img", "form", "base", "audio", "video"}
+    for tag, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on")], tag
+        for name in ("src", "srcset", "href", "xlink:href"):
+            assert (attributes.get(name) or "#").startswith("#")
+
+
+def test_the_page_is_self_contained(html: str) -> None:
+    assert_self_contained(html)
+    policy = next(meta for meta in Page(html).all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def test_ids_are_unique_and_references_lead_somewhere(html: str) -> None:
+    page = Page(html)
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.tags:
+        for name in ("href", "xlink:href"):
+            if name in attributes:
+                assert str(attributes[name])[1:] in ids
+        for name in ("aria-labelledby", "aria-describedby"):
+            for target in str(attributes.get(name) or "").split():
+                assert target in ids
+
+
+def test_headings_go_down_one_step_at_a_time(html: str) -> None:
+    levels = [int(tag[1]) for tag, _ in Page(html).tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_every_part_of_the_report_is_there(html: str) -> None:
+    page = Page(html)
+    sections = [section["id"] for section in page.all("section")]
+    assert sections == [
+        "verdict", "estimates", "distribution", "drivers", "diagnostics", "assumptions", "provenance",
+    ]  # fmt: skip
+    text = " ".join(page.text)
+    for words in ("believe first", "keyhole assess survey.csv", "1 March 2025", "The chains have not met.", "11"):
+        assert words in text
+    assert len([svg for svg in page.all("svg") if svg["role"] == "img"]) == 10
+
+
+def test_tables_have_captions_scopes_and_a_way_to_scroll_by_keyboard(html: str) -> None:
+    page = Page(html)
+    assert len(page.all("table")) == len(page.all("caption"))
+    assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
+    regions = [div for div in page.all("div") if div.get("class") == "scroll"]
+    assert len(regions) == len(page.all("table"))
+    assert all(div.get("role") == "region" and div.get("tabindex") == "0" for div in regions)
+
+
+def test_pictures_give_their_numbers_in_words(html: str, everyday: Comparison) -> None:
+    described = re.search(r'<desc id="tau1-wide-desc">(.*?)</desc>', html)
+    assert described
+    tau1 = everyday.assessments[2].tau1
+    assert tau1 is not None
+    assert f"two-way: {tau1.estimate:.0f} (95% interval {tau1.low:.0f} to {tau1.high:.0f})" in described[1]
+    assert "The truth is 11." in described[1]
+
+
+def test_the_same_report_is_the_same_page(html: str, everyday: Comparison) -> None:
+    again = report_of(everyday, truth=Truth(11.0, 41.5, np.array([1])), warnings=["AGE is fine."])
+    assert render_html(again) == html
+
+
+def test_hostile_labels_stay_labels(compared: Any, hostile: Sample, toy: Any) -> None:
+    comparison = compared(
+        toy("<b>&", uneven=True, fails=""), toy("x", fails="<img src=x onerror=alert(1)>"), on=hostile
+    )
+    html = render_html(
+        compose(
+            comparison, source='"><script>alert(1)</script>', command="<svg onload=x> & 'y'", warnings=["</style>"]
+        )
+    )
+    assert_self_contained(html)
+    page = Page(html)
+    assert not page.all("b")
+    text = "".join(page.text)
+    assert "<script>alert('x')</script>" in text
+    assert "{{ 7 * 7 }}" in text
+    assert "49" not in re.findall(r"smile: (\S+)", text)
+    assert "$x_1^2$" in text
+    assert "משרד" in text
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+
+
+def awkward(case: str, compared: Any, sampled: Any, toy: Any) -> Comparison:
+    if case == "nobody unique":
+        return compared(on=sampled([["a"]], ["A"], 10, 100))
+    if case == "everyone unique":
+        return compared(on=sampled([list("abcdefgh")] * 30, [f"K{j}" for j in range(30)], 80, 900))
+    if case == "no trusted model":
+        return compared(toy("a", untrusted=True), toy("b", fails="No."))
+    if case == "everything failed":
+        return compared(toy(fails="No."))
+    if case == "census":
+        return compared(on=sampled([list("abcdefgh")] * 3, list("ABC"), 80, 80))
+    if case == "one key":
+        return compared(on=sampled([[str(i) for i in range(80)]], ["AGE"], 300, 9000))
+    if case == "forty keys":
+        names = [f"a rather long name of a key variable number {j}" for j in range(40)]
+        return compared(on=sampled([list("abc")] * 40, names, 80, 900))
+    assert case == "one record"
+    return compared(toy(uneven=True), on=sampled([["a", "b"]], ["A"], 1, 9))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "nobody unique", "everyone unique", "no trusted model", "everything failed",
+        "census", "one key", "forty keys", "one record",
+    ],
+)  # fmt: skip
+def test_awkward_samples_make_sound_pages(case: str, compared: Any, sampled: Any, toy: Any) -> None:
+    html = render_html(report_of(awkward(case, compared, sampled, toy)))
+    assert_self_contained(html)
+    assert "None" not in "".join(Page(html).text)
+    assert "nan" not in re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL).split()

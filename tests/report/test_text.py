@@ -1,0 +1,74 @@
+"""The terminal summary fits its terminal, and says the same without colours."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from keyhole.report.content import compose
+from keyhole.report.text import render_text
+from keyhole.risk.compare import Comparison
+from keyhole.risk.truth import Truth
+
+
+def printed(comparison: Comparison, width: int = 100, *, terminal: bool = False, **options: Any) -> str:
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, force_terminal=terminal, color_system="standard" if terminal else None
+    )
+    render_text(compose(comparison, source="survey.csv", command="keyhole assess", **options), console)
+    return out.getvalue()
+
+
+def test_the_summary_has_the_table_the_verdict_and_the_warnings(everyday: Comparison) -> None:
+    truth = Truth(11.0, 41.5, np.array([1]))
+    text = printed(everyday, truth=truth, warnings=["AGE has very many levels."])
+    for words in (
+        "two-way *",
+        "believe first",
+        "not to be trusted",
+        "failed",
+        "truth",
+        "Warning: AGE has very many",
+    ):
+        assert words in text
+    assert "41.5" not in text
+    assert text.index("records") < text.index("two-way *")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(everyday: Comparison, width: int) -> None:
+    assert max(cell_len(line) for line in printed(everyday, width).splitlines()) <= width
+
+
+def test_numbers_are_whole_at_eighty_columns(everyday: Comparison) -> None:
+    text = printed(everyday, 80)
+    tau1 = everyday.assessments[2].tau1
+    assert tau1 is not None
+    assert f"{tau1.estimate:.0f} ({tau1.low:.0f}-{tau1.high:.0f})" in text
+
+
+def test_nothing_but_text_when_it_is_not_a_terminal(everyday: Comparison) -> None:
+    assert "\x1b" not in printed(everyday)
+
+
+def test_no_color_is_respected(everyday: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[33m" in printed(everyday, terminal=True, warnings=["Look."])
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in printed(everyday, terminal=True, warnings=["Look."])
+
+
+def test_labels_are_neither_markup_nor_emoji_nor_escape_sequences(compared: Any, hostile: Any) -> None:
+    text = printed(compared(on=hostile), warnings=["[bold]level[/bold] :smile: \x1b[31m"])
+    assert "[bold]level[/bold] :smile:" in text
+    assert "\x1b" not in text
+
+
+def test_every_awkward_case_can_be_printed(compared: Any, sampled: Any, toy: Any) -> None:
+    nobody = sampled([["a"]], ["A"], 10, 100)
+    assert "No record is unique" in printed(compared(on=nobody))
+    assert "could not be estimated" in printed(compared(toy(fails="No.")))
+    assert "believe first" not in printed(compared(toy(fails="No.")))

@@ -1,0 +1,175 @@
+"""The verdict says what is known, and what is not."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keyhole.errors import InputError
+from keyhole.population.sample import Sample
+from keyhole.report.content import Report, compose
+from keyhole.risk.compare import Comparison
+from keyhole.risk.truth import Truth
+
+
+def report_of(comparison: Comparison, **options: Any) -> Report:
+    return compose(comparison, source="survey.csv", command="keyhole assess survey.csv", **options)
+
+
+def told(report: Report) -> str:
+    points = [f"{point.topic}: {point.words}" for point in report.verdict.points]
+    return " ".join([report.verdict.headline, *report.verdict.summary, *points])
+
+
+def point(report: Report, topic: str) -> str:
+    return next(found.words for found in report.verdict.points if found.topic == topic)
+
+
+def test_the_verdict_begins_with_the_number_and_its_interval(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("two-way", mean=1.0, uneven=True, factor=1.0)))
+    chosen = report.chosen
+    assert chosen is not None
+    assert chosen.tau1 is not None
+    assert f"About {chosen.tau1.estimate:.0f} of the 600 records" in report.verdict.headline
+    assert f"95% interval: {chosen.tau1.low:.0f} to {chosen.tau1.high:.0f}; model two-way" in told(report)
+    assert "would be right about" in told(report)
+
+
+def test_the_chance_of_a_right_match_is_tau2_over_the_uniques(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy(mean=1.0)))
+    assert "would be right about 63% of the time" in told(report)  # 1 - exp(-1)
+
+
+def test_no_uniques_is_no_risk(compared: Any, sampled: Any, toy: Any) -> None:
+    pairs = sampled([["a"], ["x"]], ["A", "B"], 10, 100)
+    report = report_of(compared(toy(), toy("b", fails="There is nothing to fit."), on=pairs))
+    assert report.verdict.headline == "No record is unique on these keys."
+    assert "both measures of risk are 0" in told(report)
+    assert report.distribution is None
+    assert report.drivers is None
+
+
+def test_a_census_needs_no_estimate(compared: Any, sample: Sample, toy: Any) -> None:
+    census = replace(sample, population_size=sample.sample_size)
+    report = report_of(compared(toy(), on=census))
+    assert report.verdict.headline == f"{sample.uniques} records are unique, for certain."
+    assert "holds the whole population" in told(report)
+    assert "treats every unique record alike" not in told(report)
+    assert "What would help most" in told(report)
+
+
+def test_everyone_unique_is_a_warning_about_the_keys(compared: Any, sampled: Any, toy: Any) -> None:
+    identifiers = sampled([[str(i) for i in range(9)]] * 30, [f"K{j}" for j in range(30)], 200, 4000)
+    assert identifiers.uniques == 200
+    report = report_of(compared(toy(), on=identifiers))
+    assert "Every one of the 200 records is unique on these 30 keys." in told(report)
+    assert "rests on the form of the model alone" in told(report)
+
+
+def test_one_unique_record_is_spoken_of_in_the_singular(compared: Any, sample: Sample, toy: Any) -> None:
+    counts = np.maximum(sample.table.counts, 2)
+    counts[4] = 1
+    lonely = replace(sample, table=replace(sample.table, counts=counts))
+    report = report_of(compared(toy(mean=0.1), on=lonely))
+    assert "1 (0.1%) is unique on" in told(report)
+    assert "(0.1%) is probably unique in the population." in report.verdict.headline
+    assert "alike" not in told(report)
+
+
+def test_almost_no_risk_is_not_called_zero(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy(mean=30.0)))
+    assert report.verdict.headline == "Probably none of the 600 records is unique in the population."
+    assert "Fewer than one of them" in told(report)
+    assert "What would help most" not in told(report)
+
+
+def test_models_that_treat_every_unique_alike_are_named(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("pitman", mean=1.0)))
+    assert "treats every unique record alike (each a chance of 37%" in point(report, "Who is exposed")
+    assert report.distribution is not None
+    assert report.distribution.same == pytest.approx(np.exp(-1.0))
+
+
+def test_models_that_differ_say_how_many_are_exposed(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy(uneven=True)), kappa1=0.8, kappa2=0.2)
+    assert report.distribution is not None
+    classes = report.distribution.classes
+    assert f"{classes.risky} records have a chance above 80%" in point(report, "Who is exposed")
+    assert f"For {classes.safe} the chance is below 20%" in point(report, "Who is exposed")
+    assert sum(report.distribution.counts) == report.data.sample_uniques
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ((1.05,), "agree closely"),
+        ((1.5,), "agree roughly"),
+        ((3.0,), "disagree"),
+        ((), "Only one model was run"),
+    ],
+)
+def test_the_verdict_says_how_far_models_agree(
+    compared: Any, toy: Any, others: tuple[float, ...], words: str
+) -> None:
+    models = [toy("a", mean=1.0), *(toy(f"b{mean}", mean=mean) for mean in others)]
+    report = report_of(compared(*models))
+    assert words in point(report, "How far models agree")
+    assert ("the models disagree" in report.verdict.headline) == (words == "disagree")
+
+
+def test_a_model_that_does_not_fit_does_not_count(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("good", mean=1.0, factor=1.0), toy("bad", mean=4.0, factor=9.0)))
+    assert "Only one of the models run counts" in point(report, "How far models agree")
+    assert "Left aside, for fitting the file far worse than good: bad" in point(report, "How far models agree")
+    assert [model.result for model in report.models] == ["passed its checks", "does not fit"]
+
+
+def test_a_poor_fit_takes_the_confidence_out_of_the_headline(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy(factor=1.5)))
+    assert report.verdict.headline.startswith("Perhaps")
+    assert "does not reproduce well" in point(report, "Fit")
+
+
+def test_models_that_cannot_be_trusted_are_named_with_the_reason(everyday: Comparison) -> None:
+    report = report_of(everyday)
+    assert "The chains have not met." in point(report, "Not to be trusted: hdp")
+    assert "The table has too few cells to fit." in point(report, "Not to be trusted: lancaster")
+
+
+def test_without_a_trusted_model_nothing_is_claimed(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("a", untrusted=True), toy("b", fails="No maximum was found.")))
+    assert report.verdict.headline.startswith("The risk could not be estimated")
+    assert "all of them may be" in told(report)
+    assert report.distribution is None
+    assert report.drivers is not None
+    assert report.drivers.model is None
+    assert "of the unique records" in point(report, "What would help most")
+
+
+def test_the_truth_stands_beside_the_estimate(compared: Any, toy: Any, sample: Sample) -> None:
+    comparison = compared(toy(mean=1.0))
+    inside = Truth(round(comparison.assessments[0].tau1.estimate), 50.0, np.ones(sample.uniques, dtype=np.int64))
+    assert "inside the interval" in point(report_of(comparison, truth=inside), "The truth")
+    outside = replace(inside, tau1=1.0)
+    words = point(report_of(comparison, truth=outside), "The truth")
+    assert "1 record of the file in truth is unique in it, outside the interval" in words
+
+
+def test_the_remedy_is_the_key_that_takes_most_away(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy()))
+    assert report.drivers is not None
+    best = report.drivers.keys[0]
+    assert point(report, "What would help most").startswith(f"Dropping {best.key} would hide")
+
+
+def test_the_only_key_is_not_to_be_dropped(compared: Any, sampled: Any, toy: Any) -> None:
+    ages = sampled([[str(i) for i in range(60)]], ["AGE"], 400, 4000)
+    report = report_of(compared(toy(mean=0.5), on=ages))
+    assert "Dropping" not in told(report)
+    assert "Coarsening AGE (neighbouring levels joined in pairs) would hide" in told(report)
+
+
+def test_impossible_thresholds_are_refused(compared: Any, toy: Any) -> None:
+    with pytest.raises(InputError, match="thresholds"):
+        report_of(compared(toy(fails="No.")), kappa1=0.1, kappa2=0.5)
