@@ -6,6 +6,8 @@ here works with Stirling's formula, whose large terms are combined by hand befor
 .. math:: \\log\\Gamma(x) = (x - 1/2)\\log x - x + \\tfrac12\\log 2\\pi + S(x)
 """
 
+from math import inf, lgamma, log, log1p, pi
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
@@ -14,6 +16,8 @@ from keyhole.arrays import Vector
 
 _LARGE = 10.0
 """From here on the five terms of the series give S to the last digit."""
+
+_HALF_LOG_TWO_PI = 0.5 * log(2 * pi)
 
 _NARROW = 1e-4
 """Steps below this are differenced by the derivative: the error is of third order in the step."""
@@ -59,6 +63,42 @@ def log_rising_ratio(x: ArrayLike, shift: ArrayLike, steps: ArrayLike) -> Vector
     return np.asarray(np.where(m == 0, 0.0, np.where(positive, value, -np.inf)))
 
 
+def log_rising_ratio_at(x: float, shift: float, steps: float) -> float:
+    """`log_rising_ratio` of three numbers: far faster than arrays of one, for laws made by the thousand."""
+    if steps == 0:
+        return 0.0
+    if x <= 0:
+        return -inf
+    cross = log1p(shift * (steps / (x + shift + steps)) / x)
+    large = x * cross - steps * log1p(shift / (x + steps)) - shift * log1p(steps / (x + shift))
+    end = x + steps
+    if abs(shift) < _NARROW * min(1.0, x):
+        left = shift * (_remainder_slope_at(x + shift / 2) - _remainder_slope_at(end + shift / 2))
+    else:
+        left = _remainder_at(x + shift) - _remainder_at(x) - _remainder_at(end + shift) + _remainder_at(end)
+    return large - 0.5 * cross + left
+
+
+def _remainder_at(x: float) -> float:
+    if x < _LARGE:
+        return lgamma(x) - ((x - 0.5) * log(x) - x + _HALF_LOG_TWO_PI)
+    inverse = 1 / (x * x)
+    return (
+        1 / 12
+        - inverse
+        * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680 - inverse * (1 / 1188 - inverse * 691 / 360360))))
+    ) / x
+
+
+def _remainder_slope_at(x: float) -> float:
+    if x < _LARGE:
+        return float(special.psi(x)) - log(x) + 0.5 / x
+    inverse = 1 / (x * x)
+    return -inverse * (
+        1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse * (1 / 132))))
+    )
+
+
 def stirling_remainder(x: ArrayLike) -> Vector:
     r"""What Stirling's formula leaves of the log gamma function, :math:`S(x)`."""
     x = np.asarray(x, dtype=float)
@@ -70,7 +110,7 @@ def stirling_remainder(x: ArrayLike) -> Vector:
         * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680 - inverse * (1 / 1188 - inverse * 691 / 360360))))
     ) / large
     small = np.clip(x, np.finfo(float).tiny, _LARGE)
-    direct = special.gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2 * np.pi))
+    direct = special.gammaln(small) - ((small - 0.5) * np.log(small) - small + _HALF_LOG_TWO_PI)
     return np.asarray(np.where(x >= _LARGE, series, direct))
 
 

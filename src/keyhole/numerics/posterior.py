@@ -1,7 +1,7 @@
 """Where a likelihood of one or two parameters peaks, and draws of the parameters around the peak.
 
-The prior is flat on the working scale the caller chose, inside a box. The peak is then the maximum of the
-likelihood, and draws are importance-resampled, so skewness and the edges of the box are respected.
+The peak is the maximum of the likelihood inside a box. Draws are importance-resampled from the likelihood
+times a prior density on the working scale, so skewness and the edges of the box are respected.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Points: TypeAlias = NDArray[np.float64]
 """One row per point, one column per working parameter."""
 
 LogLikelihood: TypeAlias = Callable[[Points], Vector]
-"""The log-likelihood at each row of points."""
+"""The log-likelihood, or a log-density, at each row of points."""
 
 _TAIL = 5
 """Degrees of freedom of the Student proposal: heavier tails than any likelihood met here."""
@@ -84,7 +84,7 @@ def find_peak(log_likelihood: LogLikelihood, lower: Vector, upper: Vector) -> Pe
         best,
         method="Nelder-Mead",
         bounds=optimize.Bounds(lower, upper),
-        options={"initial_simplex": simplex, "xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000},
+        options={"initial_simplex": simplex, "xatol": 1e-6, "fatol": 1e-8, "maxiter": 2000},
     )
     point = np.clip(np.asarray(found.x, dtype=np.float64), lower, upper)
     margin = 1e-3 * (upper - lower)
@@ -108,11 +108,11 @@ def observed_information(log_likelihood: LogLikelihood, point: Vector, lower: Ve
 
 
 def draw_parameters(
-    log_likelihood: LogLikelihood, peak: Peak, lower: Vector, upper: Vector, draws: int, rng: Generator
+    log_posterior: LogLikelihood, peak: Peak, lower: Vector, upper: Vector, draws: int, rng: Generator
 ) -> Drawn:
-    """Draws from the likelihood times a flat prior on the box.
+    """Draws from the likelihood times a prior on the box.
 
-    Student proposals at the peak are weighted by the likelihood; where that serves badly (an edge, strong
+    Student proposals at the peak are weighted by that product; where that serves badly (an edge, strong
     skewness) the proposal is moved to the weighted mean and spread of its own draws and tried again.
     """
     centre, spread = peak.working, _spread(peak.information)
@@ -125,7 +125,7 @@ def draw_parameters(
         points = centre + offset @ root.T
         inside = np.all((points >= lower) & (points <= upper), axis=1)
         logs = np.full(proposals, -np.inf)
-        logs[inside] = log_likelihood(points[inside])
+        logs[inside] = log_posterior(points[inside])
         logs += 0.5 * (_TAIL + len(centre)) * np.log1p((offset**2).sum(axis=1) / _TAIL)
         logs = np.where(np.isfinite(logs), logs, -np.inf)
         weight = np.exp(logs - logs.max())

@@ -78,6 +78,10 @@ class EwensFamily:
     def log_likelihood(self, working: Points) -> Vector:
         return log_partition(self.index, np.exp(working[:, 0]), 0.0)
 
+    def log_prior(self, working: Points) -> Vector:
+        """Flat in 1 / theta, the rate at which people meet: that keeps E(tau) unbiased when few of them do."""
+        return -working[:, 0]
+
     def natural(self, working: Vector) -> Vector:
         return np.exp(working)
 

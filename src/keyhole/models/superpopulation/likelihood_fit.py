@@ -35,7 +35,7 @@ class Superpopulation(Protocol):
 
 
 class Family(Protocol):
-    """A family of superpopulations on a working scale on which the prior is flat.
+    """A family of superpopulations on a working scale where its likelihood is well behaved.
 
     Attributes
     ----------
@@ -56,6 +56,9 @@ class Family(Protocol):
 
     def log_likelihood(self, working: Points) -> Vector: ...
 
+    def log_prior(self, working: Points) -> Vector:
+        """Log-density, on the working scale, that the draws of the parameters start from."""
+
     def natural(self, working: Vector) -> Vector: ...
 
     def law(self, working: Vector) -> Superpopulation: ...
@@ -66,7 +69,7 @@ class Family(Protocol):
 
 @dataclass(frozen=True)
 class LikelihoodFit:
-    """Maximum likelihood, and draws of the parameters from the likelihood on the working scale."""
+    """Maximum likelihood, and draws of the parameters from the likelihood times a weak prior."""
 
     sample: Sample
     family: Family
@@ -100,7 +103,10 @@ class LikelihoodFit:
         for law in laws:
             for i, size in enumerate(sizes.tolist()):
                 match[i] += self._mean_match(law, size)
-        return np.asarray(match[np.searchsorted(sizes, self.sample.table.counts)] / len(laws))
+        match /= len(laws)
+        if self.sample.uniques:  # the laws of the uniques have it in closed form, at every draw
+            match[0] = np.mean([law.mean_match()[0] for law in self.unsampled()])
+        return np.asarray(match[np.searchsorted(sizes, self.sample.table.counts)])
 
     def _mean_match(self, law: Superpopulation, size: int) -> float:
         if self.sample.unsampled_size == 0:
@@ -172,7 +178,11 @@ def fit_by_likelihood(family: Family, sample: Sample, name: str, draws: int, rng
             f"The likelihood of the {name} model is nowhere finite for this sample of {sample.sample_size:,} "
             f"records in {sample.table.occupied:,} cells. Try another model."
         )
-    drawn = draw_parameters(family.log_likelihood, peak, family.lower, family.upper, draws, rng)
+
+    def log_posterior(working: Points) -> Vector:
+        return family.log_likelihood(working) + family.log_prior(working)
+
+    drawn = draw_parameters(log_posterior, peak, family.lower, family.upper, draws, rng)
     return LikelihoodFit(sample, family, peak, drawn.working, drawn.efficiency)
 
 

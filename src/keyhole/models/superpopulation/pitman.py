@@ -79,6 +79,10 @@ class PitmanFamily:
         sigma = working[:, 1]
         return log_partition(self.index, np.exp(working[:, 0]) - sigma, sigma)
 
+    def log_prior(self, working: Points) -> Vector:
+        """Flat in 1 / (theta + sigma), the rate at which people meet: that keeps E(tau) unbiased when few do."""
+        return -working[:, 0]
+
     def natural(self, working: Vector) -> Vector:
         return np.array([np.exp(working[0]) - working[1], working[1]])
 

@@ -83,6 +83,10 @@ class PoissonGammaFamily:
         theta = np.exp(working[:, 0])
         return log_partition(self.index, theta, -theta / self.cells, self.cells)
 
+    def log_prior(self, working: Points) -> Vector:
+        """Flat in 1 / theta, the rate at which people meet: that keeps E(tau) unbiased when few of them do."""
+        return -working[:, 0]
+
     def natural(self, working: Vector) -> Vector:
         theta = float(np.exp(working[0]))
         return np.array([theta, theta / self.cells])

@@ -92,6 +92,10 @@ class InverseGaussianFamily:
         ways = free - float(special.gammaln(index.cells + 1.0).sum())
         return np.asarray(ways + empty + logs @ index.cells)
 
+    def log_prior(self, working: Points) -> Vector:
+        """Flat on the working scale."""
+        return np.zeros(len(working))
+
     def natural(self, working: Vector) -> Vector:
         return np.exp(working)
 

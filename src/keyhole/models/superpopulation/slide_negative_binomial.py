@@ -90,6 +90,10 @@ class SlideFamily:
         ways = float(special.gammaln(self.index.occupied + 1.0) - special.gammaln(self.index.cells + 1.0).sum())
         return np.asarray(ways + logs @ self.index.cells - self.index.occupied * seen)
 
+    def log_prior(self, working: Points) -> Vector:
+        """Flat on the working scale."""
+        return np.zeros(len(working))
+
     def natural(self, working: Vector) -> Vector:
         return np.array([np.exp(working[0] - working[1]), np.exp(working[0])])
 

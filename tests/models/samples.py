@@ -1,0 +1,37 @@
+"""Samples made from counts alone, and all size indices of a few records."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from keyhole.keys.variable import KeyVariable
+from keyhole.population.sample import Sample
+from keyhole.table.contingency import ContingencyTable
+from keyhole.table.size_index import SizeIndex
+
+
+def sample_of(counts: Sequence[int], population_size: int, keys: int = 2, levels: int = 100) -> Sample:
+    """A sample with these cell counts in a table of ``levels ** keys`` cells."""
+    variables = tuple(KeyVariable(f"K{j}", tuple(str(x) for x in range(levels))) for j in range(keys))
+    place = np.arange(len(counts))
+    digits = [(place // levels**j if levels**j < 2**62 else 0 * place) % levels for j in reversed(range(keys))]
+    cells = np.stack(digits, axis=1)
+    return Sample(ContingencyTable(variables, cells, np.asarray(counts, dtype=np.int64)), population_size)
+
+
+def typical_sample(population_size: int = 30_000) -> Sample:
+    """Three hundred uniques among a thousand records, with a tail of large cells."""
+    return sample_of([1] * 300 + [2] * 80 + [3] * 35 + [5] * 20 + [12] * 10 + [35] * 4 + [75], population_size)
+
+
+def partitions(records: int, largest: int | None = None) -> Iterator[list[int]]:
+    """All ways to split the records into cells, as lists of counts."""
+    if records == 0:
+        yield []
+    for first in range(min(records, largest or records), 0, -1):
+        for rest in partitions(records - first, first):
+            yield [first, *rest]
+
+
+def index_of(counts: Sequence[int]) -> SizeIndex:
+    return SizeIndex.of(np.asarray(counts, dtype=np.int64))
