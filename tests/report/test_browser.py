@@ -130,7 +130,8 @@ def test_the_policy_of_the_page_stops_a_script(browser: Any, page_file: Path) ->
 def test_text_in_the_drawings_is_large_enough_to_read(browser: Any, page_file: Path) -> None:
     smallest = """() => Math.min(...[...document.querySelectorAll('.drawing text')]
         .filter(text => text.getClientRects().length && text.getBoundingClientRect().width > 0)
-        .map(text => parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)))"""
+        .map(text => [text.getScreenCTM(), parseFloat(getComputedStyle(text).fontSize)])
+        .map(([scale, size]) => Math.hypot(scale.a, scale.b) * size))"""
     for width in (DESKTOP, PHONE):
         with Visit(browser, page_file, width) as visit:
             assert visit.page.evaluate(smallest) >= 10

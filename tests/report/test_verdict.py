@@ -32,7 +32,8 @@ def test_the_verdict_begins_with_the_number_and_its_interval(compared: Any, toy:
     assert chosen is not None
     assert chosen.tau1 is not None
     assert f"About {chosen.tau1.estimate:.0f} of the 600 records" in report.verdict.headline
-    assert f"95% interval: {chosen.tau1.low:.0f} to {chosen.tau1.high:.0f}; model two-way" in told(report)
+    assert f"By model two-way, about {chosen.tau1.estimate:.0f} of them (95% interval: " in told(report)
+    assert f"{chosen.tau1.low:.0f} to {chosen.tau1.high:.0f}) are unique" in told(report)
     assert "would be right about" in told(report)
 
 
@@ -64,6 +65,7 @@ def test_everyone_unique_is_a_warning_about_the_keys(compared: Any, sampled: Any
     assert identifiers.uniques == 200
     report = report_of(compared(toy(), on=identifiers))
     assert "Every one of the 200 records is unique on these 30 keys." in told(report)
+    assert report.verdict.headline.startswith("Every record is unique on these keys; by model toy, about")
     assert "rests on the form of the model alone" in told(report)
 
 
@@ -80,7 +82,7 @@ def test_one_unique_record_is_spoken_of_in_the_singular(compared: Any, sample: S
 def test_almost_no_risk_is_not_called_zero(compared: Any, toy: Any) -> None:
     report = report_of(compared(toy(mean=30.0)))
     assert report.verdict.headline == "Probably none of the 600 records is unique in the population."
-    assert "Fewer than one of them" in told(report)
+    assert "fewer than one of them" in told(report)
     assert "What would help most" not in told(report)
 
 

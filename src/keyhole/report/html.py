@@ -10,7 +10,7 @@ from keyhole.report.pictures import draw
 MARKS = {"good": "fine", "caution": "caution", "untrusted": "alarm"}
 SAYINGS = (
     words.rounded, words.percent, words.duration, words.count, words.plural, words.between, words.large,
-    words.figure_of,
+    words.figure_of, words.shortened,
 )  # fmt: skip
 
 

@@ -254,6 +254,9 @@ def _svg(name: str, title: str, description: str, paint: Draw, size: tuple[int, 
     paint(figure, wide)
     for axes in figure.axes:
         axes.set_facecolor("none")
+        if not wide:
+            # Long names leave little room below the axis: a label that ends with it cannot be cut off.
+            axes.set_xlabel(axes.get_xlabel(), loc="right")
     out = StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _inlined(out.getvalue(), f"{name}-{'wide' if wide else 'narrow'}", title, description, size)

@@ -70,8 +70,8 @@ def verdict_of(
         headline=_headline(comparison, chosen, chosen.tau1, sample),
         summary=(
             _uniques(sample),
-            f"{_sentence(in_people(chosen.tau1.estimate))} of them ({percent(chosen.tau1.level)} interval: "
-            f"{between(chosen.tau1)}; model {clean(chosen.model)}) {_be(chosen.tau1.estimate)} probably unique "
+            f"By model {clean(chosen.model)}, {in_people(chosen.tau1.estimate)} of them "
+            f"({percent(chosen.tau1.level)} interval: {between(chosen.tau1)}) {_be(chosen.tau1.estimate)} unique "
             f"among all {count(sample.population_size)} people of the population too.",
             "An intruder who finds one of these unique records to fit a person, and takes it to be that person, "
             f"would be right about {percent(chosen.tau2.estimate / uniques)} of the time "
@@ -88,6 +88,11 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
         return (
             f"Between {rounded(round(estimates[0]))} and {rounded(round(estimates[-1]))} of the {records} records "
             "may be unique in the population: the models disagree."
+        )
+    if sample.uniques == sample.sample_size:
+        return (
+            f"Every record is unique on these keys; by model {clean(chosen.model)}, {in_people(tau1.estimate)} of "
+            f"{records} {_be(tau1.estimate)} unique in the population too."
         )
     if (chosen.size_index_misfit or 0.0) >= POOR_FIT and tau1.estimate >= 0.5:
         return (
@@ -277,7 +282,7 @@ def _share_interval(tau2: RiskEstimate, uniques: int) -> str:
 
 
 def _at_least(share: float) -> str:
-    if share > 0.995:
+    if share > 0.99:
         return "nearly all"
     return f"at least {percent(share)}" if share >= 0.001 else "very few"
 

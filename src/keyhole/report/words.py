@@ -34,7 +34,7 @@ def without_secrets(text: str) -> str:
     return _SECRET_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
 
 
-def shortened(label: str, length: int) -> str:
+def shortened(label: str, length: int = 80) -> str:
     """A label of at most ``length`` characters, the end of a longer one replaced by an ellipsis.
 
     Examples
@@ -88,12 +88,12 @@ def figure_of(value: float | int | str) -> str:
 
     Examples
     --------
-    >>> figure_of(1.00312), figure_of(6000), figure_of("interior")
-    ('1.003', '6,000', 'interior')
+    >>> figure_of(1.00312), figure_of(6000), figure_of(14657.2), figure_of("interior")
+    ('1.003', '6,000', '14,657', 'interior')
     """
     if isinstance(value, str):
         return clean(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{value:,.0f}" if isinstance(value, int) or 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def rounded(value: float) -> str:
