@@ -91,9 +91,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="keyhole-bench-") as directory:
             path = str(Path(directory, "keys.parquet"))
             made = in_own_process("--task", "generate", "--path", path, "--records", str(records))
-            print(
-                f"{records:>12,} {'generate':>11} {'':>10} {'':>7} {made['cpu']:>7.1f} {'':>12} {made['peak_mb']:>8.0f}"
-            )
+            cost = f"{made['cpu']:>7.2f} {'':>12} {made['peak_mb']:>8.0f}"
+            print(f"{records:>12,} {'generate':>11} {'':>18} {cost}", flush=True)
             for task in ("tabulate", "per-record"):
                 run = in_own_process("--task", task, "--path", path)
                 print(

@@ -13,7 +13,7 @@ from keyhole.io.coded import CodedColumn, Coder
 from keyhole.io.engine import Engine, identifier, quoted
 from keyhole.io.extras import need
 from keyhole.io.loaded import LoadedColumns
-from keyhole.io.typed import TypedTable, described_types, nonzero
+from keyhole.io.typed import TypedTable, nonzero, open_typed
 
 SERVERS = {
     "postgresql": ("adbc_driver_postgresql.dbapi", "postgres"),
@@ -48,7 +48,7 @@ def open_duckdb(path: Path, table: str, source: str, engine: Engine) -> TypedTab
         ((records,),) = engine.rows(f"SELECT count(*) FROM {relation}")
     except UnreadableData:
         raise UnreadableData(f"{source} is not there. Check the name given with --table.") from None
-    return TypedTable(relation, described_types(described), nonzero(records, source))
+    return open_typed(relation, described, records, engine)
 
 
 def open_server(url: str, table: str, source: str) -> LoadedColumns:

@@ -9,6 +9,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,19 +28,27 @@ DELIMITERS = (",", ";", "\t", "|")
 SAMPLE = 1 << 18
 """How many characters are looked at to tell the delimiter."""
 BLOCK = 1 << 20
+SPACED_QUOTE = re.compile(rb'[,;|\t\r\n]\s*[ \t]"|"[ \t]\s*([,;|\t\r\n]|$)')
 BINARY = 0.01
 """A text in which more of the first characters than this are control characters is not a text."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the text of one file is written."""
+    """How the text of one file is written.
+
+    Attributes
+    ----------
+    spaced_quotes
+        Whether there may be spaces between a delimiter and a quote, which DuckDB passes over and others do not.
+    """
 
     path: Path
     source: str
     encoding: str
     delimiter: str
     header: tuple[str, ...]
+    spaced_quotes: bool = False
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The line on which each record ends and its fields; blank lines are passed over."""
@@ -77,34 +86,55 @@ def open_delimited(path: Path, source: str, engine: Engine) -> Opened:
 def find_dialect(path: Path, source: str) -> Dialect:
     """Find the encoding, the delimiter and the names of the columns."""
     try:
-        encoding = _find_encoding(path, source)
-        with _text(path, encoding) as text:
-            sample = text.read(SAMPLE)
+        encoding, spaced_quotes = _find_encoding(path, source)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise UnreadableData(f"{source} is named as a gzip file but cannot be decompressed.") from None
+    try:
+        with _text(path, encoding) as text:
+            sample = text.read(SAMPLE)
+    except UnicodeError:
+        raise UnreadableData(f"{source} is not valid {encoding}, which its first bytes promise.") from None
     if not sample.strip():
         raise UnreadableData(f"{source} is empty: a header line and at least one record were expected.")
     strange = sum(1 for letter in sample if ord(letter) < 32 and letter not in "\t\n\r\f\v")
     if strange > BINARY * len(sample):
         raise UnreadableData(_binary(source))
     delimiter = _find_delimiter(sample)
-    return Dialect(path, source, encoding, delimiter, _header(path, source, encoding, delimiter))
+    header = _header(path, source, encoding, delimiter)
+    return Dialect(path, source, encoding, delimiter, header, spaced_quotes)
 
 
 def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
     """The file through DuckDB, or None if it will not have it."""
-    if dialect.encoding not in ("utf-8", "utf-8-sig"):
+    if dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.spaced_quotes:
         return None
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.header)))
     relation = (
         f"read_csv({quoted(literal_path(dialect.path))}, auto_detect=false, header=true, strict_mode=true, "
-        f"null_padding=false, delim={quoted(dialect.delimiter)}, quote='\"', escape='\"', columns={{{columns}}})"
+        f"null_padding=false, allow_quoted_nulls=false, "
+        f"delim={quoted(dialect.delimiter)}, quote='\"', escape='\"', columns={{{columns}}})"
     )
     try:
-        ((records,),) = engine.rows(f"SELECT count(*) FROM {relation}")
+        ((records, filled),) = engine.rows(f"SELECT count(*), count(c{len(dialect.header) - 1}) FROM {relation}")
     except UnreadableData:
         return None
+    # DuckDB passes over an empty field too many at the end of a record, but then fewer last fields are empty (NULL,
+    # which a quoted field is not) than there are lines that end in a delimiter.
+    if records - filled != _open_ends(dialect):
+        return None
     return DelimitedFile(relation, dialect.header, records)
+
+
+def _open_ends(dialect: Dialect) -> int:
+    """The number of lines after the header that end in a delimiter."""
+    delimiter, last = dialect.delimiter.encode(), b""
+    ends = -1 if dialect.header[-1] == unnamed(len(dialect.header)) else 0
+    with _bytes(dialect.path) as file:
+        while block := file.read(BLOCK):
+            joined = last + block
+            ends += joined.count(delimiter + b"\n") + joined.count(delimiter + b"\r")
+            last = block[-1:]
+    return ends + (last == delimiter)
 
 
 def _open_with_care(dialect: Dialect) -> Opened:
@@ -165,7 +195,7 @@ def _header(path: Path, source: str, encoding: str, delimiter: str) -> tuple[str
     if not names:
         raise UnreadableData(f"{source} begins with a blank line; a header with column names was expected.")
     # Spreadsheets and pandas leave the name of an index column out.
-    named = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
+    named = [name.strip() or unnamed(place) for place, name in enumerate(names, 1)]
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise UnreadableData(
@@ -175,22 +205,31 @@ def _header(path: Path, source: str, encoding: str, delimiter: str) -> tuple[str
     return tuple(named)
 
 
-def _find_encoding(path: Path, source: str) -> str:
-    """The first encoding that fits the whole file; a single-byte one fits anything that is text at all."""
+def unnamed(place: int) -> str:
+    """The name of a column that has none."""
+    return f"column {place}"
+
+
+def _find_encoding(path: Path, source: str) -> tuple[str, bool]:
+    """The first encoding that fits the whole file, and whether its quotes may have spaces around them.
+
+    A single-byte encoding fits anything that is text at all.
+    """
     with _bytes(path) as file:
         start = file.read(4)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        return "utf-16", False
     if len(start) >= 2 and 0 in start[:2] and start[:2] != b"\0\0":
-        return "utf-16-le" if start[1] == 0 else "utf-16-be"
+        return "utf-16-le" if start[1] == 0 else "utf-16-be", False
     utf8 = codecs.getincrementaldecoder("utf-8")()
-    fits = True
-    undefined = False
+    fits, undefined, spaced, tail = True, False, False, b"\n"
     with _bytes(path) as file:
         while block := file.read(BLOCK):
             if b"\0" in block:
                 raise UnreadableData(_binary(source))
             undefined = undefined or any(byte in block for byte in b"\x81\x8d\x8f\x90\x9d")
+            spaced = spaced or _has_spaced_quotes(tail + block)
+            tail = block[-1024:]
             try:
                 utf8.decode(block)
             except UnicodeDecodeError:
@@ -201,8 +240,13 @@ def _find_encoding(path: Path, source: str) -> str:
     except UnicodeDecodeError:
         fits = False
     if fits:
-        return "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else "utf-8"
-    return "latin-1" if undefined else "cp1252"
+        return "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else "utf-8", spaced
+    return "latin-1" if undefined else "cp1252", spaced
+
+
+def _has_spaced_quotes(block: bytes) -> bool:
+    # The plain search is fast and nearly always enough.
+    return (b' "' in block or b'" ' in block) and SPACED_QUOTE.search(block) is not None
 
 
 def _find_delimiter(sample: str) -> str:

@@ -56,7 +56,7 @@ def _coded(series: Any) -> CodedColumn:
     codes[present] = known.codes
     column = replace(known, codes=codes)
     if isinstance(series.dtype, nw.Enum):
-        return _in_order(column, [str(category) for category in series.cat.get_categories().to_list()])
+        return _in_order(column, [str(category) for category in series.dtype.categories])
     return column
 
 

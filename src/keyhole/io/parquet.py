@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keyhole.errors import UnreadableData
 from keyhole.io.engine import Engine, literal_path, quoted
-from keyhole.io.typed import TypedTable, described_types, nonzero
+from keyhole.io.typed import TypedTable, open_typed
 
 
 def open_parquet(path: Path, source: str, engine: Engine) -> TypedTable:
@@ -16,4 +16,4 @@ def open_parquet(path: Path, source: str, engine: Engine) -> TypedTable:
         ((records,),) = engine.rows(f"SELECT count(*) FROM {relation}")
     except UnreadableData:
         raise UnreadableData(f"{source} is not a Parquet file, or is damaged.") from None
-    return TypedTable(relation, described_types(described), nonzero(records, source))
+    return open_typed(relation, described, records, engine)

@@ -38,6 +38,14 @@ class TypedTable:
         )
 
 
+def open_typed(relation: str, described: Sequence[tuple[str, ...]], records: int, engine: Engine) -> TypedTable:
+    """A table from what DESCRIBE says of it."""
+    types = {row[0]: (identifier(row[0]), row[1]) for row in described}
+    if any(kind in FLOATS for _, kind in types.values()):
+        engine.distrust_statistics()
+    return TypedTable(relation, types, nonzero(records, engine.source))
+
+
 def typed_columns(
     engine: Engine, relation: str, types: Mapping[str, tuple[str, str]], names: Sequence[str]
 ) -> dict[str, Column]:
@@ -97,11 +105,6 @@ def _is_whole(number: str) -> str:
     # Below 2^31 a double, a float and a 64-bit integer all tell whole numbers apart.
     small = f"{number} = trunc({number}) AND abs({number}) < 2147483648"
     return f"coalesce(bool_and(isnan({number}) OR ({small})), true)"
-
-
-def described_types(described: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, str]]:
-    """The SQL identifier and the type of each column of a DESCRIBE."""
-    return {row[0]: (identifier(row[0]), row[1]) for row in described}
 
 
 def nonzero(records: int, source: str) -> int:

@@ -71,7 +71,7 @@ def cells_of_records(microdata: Microdata, codings: Sequence[KeyCoding], table: 
     words = _words(selection, codings, table.packing)
     shown = ", ".join(f"coalesce({word}, {DROPPED}) AS w{w}" for w, word in enumerate(words))
     packed = microdata.engine.arrays(f"SELECT {shown} FROM {selection.relation}")
-    known = table.packing.pack(table.cells).T
+    known = list(table.packing.pack(table.cells).T)
     found = packed[0] if len(packed) == 1 else np.empty(len(packed[0]), dtype=np.int64)
     # Block by block, in place of the packed cells: never much more than 8 bytes a record.
     for start in range(0, len(found), BLOCK):
