@@ -11,6 +11,7 @@ from numpy.random import Generator
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
 from keyhole.inference.fit import Diagnostic
+from keyhole.models.superpopulation.weights import ignored_weights
 from keyhole.numerics.mean_reciprocal import mean_reciprocal
 from keyhole.numerics.posterior import Peak, Points, draw_parameters, find_peak
 from keyhole.population.sample import Sample
@@ -162,7 +163,7 @@ class LikelihoodFit:
         elif self.efficiency < 0.05:
             words = "The likelihood is so skewed that few distinct parameter values carry the interval."
             lines.append(Diagnostic("proposal_efficiency", self.efficiency, "caution", words))
-        return tuple(self._weighed(line) for line in lines)
+        return (*(self._weighed(line) for line in lines), *ignored_weights(self.sample))
 
     def _weighed(self, line: Diagnostic) -> Diagnostic:
         """Where no unique or nobody unsampled is left, tau is known whatever the parameters are."""

@@ -12,6 +12,7 @@ from scipy import special
 from keyhole.arrays import IntVector, Vector
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.superpopulation.draws import DEFAULT_DRAWS, checked_draws
+from keyhole.models.superpopulation.weights import ignored_weights
 from keyhole.numerics.log_gamma import log_rising, log_rising_ratio
 from keyhole.population.discrete import DiscreteUnsampled
 from keyhole.population.sample import Sample
@@ -123,7 +124,7 @@ class ZayatzFit:
                     "overstated.",
                 )
             )
-        return tuple(lines)
+        return (*lines, *ignored_weights(sample))
 
 
 def _log_hypergeometric(seen: IntVector, size: IntVector, sample: Sample) -> NDArray[np.float64]:
