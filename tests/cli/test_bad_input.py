@@ -60,7 +60,12 @@ def test_an_unknown_key(keyhole: Keyhole, work: Path, people: Path) -> None:
 
 
 def test_a_key_given_twice(keyhole: Keyhole, work: Path, people: Path) -> None:
-    refused(keyhole("assess", people, "--keys", "age,sex,age", "--population-size", "900"), work, "age", "more than once")
+    refused(
+        keyhole("assess", people, "--keys", "age,sex,age", "--population-size", "900"),
+        work,
+        "age",
+        "more than once",
+    )
 
 
 def test_no_key_at_all(keyhole: Keyhole, work: Path, people: Path) -> None:
@@ -186,3 +191,17 @@ def test_a_usage_error_is_also_status_2(keyhole: Keyhole, people: Path) -> None:
     ran = keyhole("assess", people, "--keys", "age", "--population-size", "many")
     assert ran.status == 2
     assert "--population-size" in ran.err
+
+
+def test_a_fault_of_ours_quotes_no_data(
+    keyhole: Keyhole, work: Path, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr("keyhole.cli.run.compare_models", broken)
+    ran = keyhole("assess", people, "--keys", "age", "--population-size", "900")
+    assert (ran.status, ran.out) == (1, "")
+    assert SECRET not in ran.err
+    assert "KeyError at test_bad_input.py" in ran.err
+    assert not list(work.iterdir())

@@ -1,7 +1,10 @@
 """The keyhole command: its sub-commands, and how errors and interruptions end."""
 
+import os
 import sys
 import warnings
+from pathlib import Path
+from traceback import extract_tb
 from typing import Annotated, NoReturn
 
 import typer
@@ -12,7 +15,9 @@ from keyhole.cli.keys import keys
 from keyhole.cli.models import models
 from keyhole.errors import DisclosureRiskError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+SHOW_TRACEBACK = "KEYHOLE_TRACEBACK"
 
 app = typer.Typer(
     name="keyhole",
@@ -55,6 +60,17 @@ def main() -> NoReturn:
     except DisclosureRiskError as error:
         print(f"keyhole: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(BAD_INPUT)
+    except Exception as fault:
+        if os.environ.get(SHOW_TRACEBACK):
+            raise
+        # A traceback may quote what it was working on, and must be safe to paste into a public issue.
+        place = extract_tb(fault.__traceback__)[-1]
+        print(
+            f"keyhole: a fault of Keyhole itself, {type(fault).__name__} at {Path(place.filename).name}:{place.lineno}; "
+            f"please report it. {SHOW_TRACEBACK}=1 shows the whole traceback, which may quote your data.",
+            file=sys.stderr,
+        )
+        sys.exit(FAULT)
     except KeyboardInterrupt:
         print("keyhole: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
