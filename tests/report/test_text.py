@@ -51,6 +51,11 @@ def test_numbers_are_whole_at_eighty_columns(everyday: Comparison) -> None:
     assert f"{tau1.estimate:.0f} ({tau1.low:.0f}-{tau1.high:.0f})" in text
 
 
+def test_a_long_model_name_is_not_broken_at_eighty_columns(compared: Any, toy: Any) -> None:
+    text = printed(compared(toy("poisson-inverse-gaussian", untrusted=True), toy("b")), 80)
+    assert "poisson-inverse-gaussian " in text
+
+
 def test_nothing_but_text_when_it_is_not_a_terminal(everyday: Comparison) -> None:
     assert "\x1b" not in printed(everyday)
 

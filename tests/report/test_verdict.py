@@ -125,12 +125,23 @@ def test_a_model_that_does_not_fit_does_not_count(compared: Any, toy: Any) -> No
     assert "Only one of the models run counts" in point(report, "How far models agree")
     assert "Left aside, for fitting the file far worse than good: bad" in point(report, "How far models agree")
     assert [model.result for model in report.models] == ["passed its checks", "does not fit"]
+    assert [model.doubtful for model in report.models] == [False, True]
 
 
-def test_a_poor_fit_takes_the_confidence_out_of_the_headline(compared: Any, toy: Any) -> None:
-    report = report_of(compared(toy(factor=1.5)))
+@pytest.mark.parametrize(("factor", "words"), [(1.5, "fits poorly"), (9.0, "does not fit")])
+def test_a_poor_fit_takes_the_confidence_out_of_the_headline(
+    compared: Any, toy: Any, factor: float, words: str
+) -> None:
+    report = report_of(compared(toy(factor=factor)))
     assert report.verdict.headline.startswith("Perhaps")
+    assert report.verdict.headline.endswith(f"by a model that {words}.")
+    assert report.models[0].result == words
     assert "does not reproduce well" in point(report, "Fit")
+
+
+def test_agreement_of_models_that_fit_poorly_proves_little(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("a", factor=1.5), toy("b", factor=1.6)))
+    assert "they may err together" in point(report, "How far models agree")
 
 
 def test_models_that_cannot_be_trusted_are_named_with_the_reason(everyday: Comparison) -> None:

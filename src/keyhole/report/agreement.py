@@ -35,6 +35,10 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
         if found.status == "ok" and found.tau1 is not None and found.model not in estimates
     ]
     words = _alone(comparison) if len(estimates) == 1 else _spread(estimates)
+    if len(estimates) > 1 and (chosen.size_index_misfit or 0.0) >= POOR_FIT:
+        words += (
+            " Even the best fitting does not reproduce the file well: where they agree, they may err together."
+        )
     if aside:
         words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {listed(aside)}."
     return words

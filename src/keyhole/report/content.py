@@ -63,6 +63,11 @@ class ModelResult:
     seconds_risk: float
 
     @property
+    def doubtful(self) -> bool:
+        """Whether the line is shown without weight: not to be trusted, or fitting too badly to count."""
+        return self.status != "ok" or (not self.recommended and (self.misfit or 0.0) >= HOPELESS_FIT)
+
+    @property
     def result(self) -> str:
         """How far to believe this line, in two or three words."""
         if self.status != "ok":

@@ -71,7 +71,7 @@ def _estimates(report: Report, measure: str) -> Picture | None:
     for model in report.models:
         estimate = model.tau1 if measure == "tau1" else model.tau2
         if estimate is not None:
-            rows.append((model.model, estimate, model.recommended, model.status == "ok"))
+            rows.append((model.model, estimate, model.recommended, not model.doubtful))
     uniques = report.data.sample_uniques
     if not rows or not uniques:
         return None
@@ -79,7 +79,7 @@ def _estimates(report: Report, measure: str) -> Picture | None:
     title = "Unique in the population, by model" if measure == "tau1" else "Correct matches, by model"
     parts = [
         f"{name}: {rounded(e.estimate)} ({percent(e.level)} interval {rounded(e.low)} to {rounded(e.high)})"
-        + ("" if ok else ", not to be trusted")
+        + ("" if ok else ", drawn without weight")
         for name, e, _, ok in rows
     ]
     description = "; ".join(parts) + ("." if truth is None else f". The truth is {rounded(truth)}.")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from keyhole.report.content import ModelResult, Report
-from keyhole.report.words import duration, plural, rounded
+from keyhole.report.words import duration, plural, rounded, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +22,7 @@ def render_text(report: Report, console: "Console") -> None:
     Colours, boxes and width are the console's business: Rich leaves colours out when the output is not a
     terminal or ``NO_COLOR`` is set. Nothing depends on colour alone.
     """
+    from rich.padding import Padding
     from rich.text import Text
 
     def say(words: str, style: str = "", topic: str = "") -> None:
@@ -46,7 +47,7 @@ def render_text(report: Report, console: "Console") -> None:
     for words in (*report.verdict.summary[:1], *report.verdict.summary[2:]):
         say(words)
     console.print()
-    console.print(_table(report, console.width), highlight=False)
+    console.print(Padding(_table(report, console.width), (0, 0, 0, 1), expand=False), highlight=False)
     if any(model.recommended for model in report.models):
         say(f"* believe first. {report.reason}", "dim")
     console.print()
@@ -62,17 +63,18 @@ def _table(report: Report, width: int) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=True)
-    table.add_column("model", no_wrap=False, overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    # A name broken in two is hard to read; the words of the result can wrap instead.
+    table.add_column("model", no_wrap=width >= MEDIUM, overflow="fold" if width < MEDIUM else "ellipsis")
     table.add_column("unique in the\npopulation (tau1)", justify="right", no_wrap=width >= MEDIUM)
     table.add_column("correct\nmatches (tau2)", justify="right", no_wrap=width >= MEDIUM)
-    table.add_column("result")
+    table.add_column("result", overflow="fold")
     if width >= WIDE:
         table.add_column("misfit", justify="right")
         table.add_column("time", justify="right")
     for model in report.models:
         cells = [
-            f"{model.model}{' *' if model.recommended else ''}",
+            f"{shortened(model.model, 30)}{' *' if model.recommended else ''}",
             _estimate(model, "tau1", width),
             _estimate(model, "tau2", width),
             model.result,
@@ -80,7 +82,7 @@ def _table(report: Report, width: int) -> "Table":
         if width >= WIDE:
             cells.append("" if model.misfit is None else f"{model.misfit:.1f}")
             cells.append(duration(model.seconds_fit + model.seconds_risk))
-        style = "bold" if model.recommended else ("" if model.status == "ok" else "dim")
+        style = "bold" if model.recommended else ("dim" if model.doubtful else "")
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if report.truth is not None:
         known = ["truth", f"{report.truth.tau1:,.0f}", rounded(report.truth.tau2), "known"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyhole.population.sample import Sample
-from keyhole.report.agreement import POOR_FIT, agreement, are_apart, models_that_count
+from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT, agreement, are_apart, models_that_count
 from keyhole.report.words import between, clean, count, in_people, in_prose, listed, percent, plural, rounded
 from keyhole.risk.classify import Classification
 from keyhole.risk.compare import Comparison
@@ -94,17 +94,20 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
             f"Every record is unique on these keys; by model {clean(chosen.model)}, {in_people(tau1.estimate)} of "
             f"{records} {_be(tau1.estimate)} unique in the population too."
         )
-    if (chosen.size_index_misfit or 0.0) >= POOR_FIT and tau1.estimate >= 0.5:
-        return (
-            f"Perhaps {rounded(round(tau1.estimate))} of the {records} records ({share}) {_be(tau1.estimate)} "
-            "unique in the population, by a model that fits poorly."
-        )
+    doubt = _doubt(chosen.size_index_misfit or 0.0)
     if tau1.estimate < 0.5:
-        return f"Probably none of the {records} records is unique in the population."
+        return f"Probably none of the {records} records is unique in the population{doubt}."
+    start, word = ("Perhaps", "") if doubt else ("About", "probably ")
     return (
-        f"{_sentence(in_people(tau1.estimate))} of the {records} records ({share}) {_be(tau1.estimate)} probably "
-        "unique in the population."
+        f"{start} {rounded(round(tau1.estimate))} of the {records} records ({share}) {_be(tau1.estimate)} "
+        f"{word}unique in the population{doubt}."
     )
+
+
+def _doubt(misfit: float) -> str:
+    if misfit < POOR_FIT:
+        return ""
+    return ", by a model that fits poorly" if misfit < HOPELESS_FIT else ", by a model that does not fit"
 
 
 def _uniques(sample: Sample) -> str:
