@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.random import Generator
@@ -23,8 +24,7 @@ class Drawn:
     @property
     def sample(self) -> Sample:
         occupied = np.flatnonzero(self.counts)
-        key = KeyVariable("cell", tuple(str(i) for i in range(len(self.counts))))
-        table = ContingencyTable((key,), occupied[:, None], self.counts[occupied], self.weights)
+        table = ContingencyTable((_key(len(self.counts)),), occupied[:, None], self.counts[occupied], self.weights)
         return Sample(table, int(self.population.sum()))
 
     @property
@@ -32,6 +32,11 @@ class Drawn:
         """tau1 and tau2."""
         sizes = self.population[self.counts == 1]
         return float((sizes == 1).sum()), float((1 / sizes).sum())
+
+
+@lru_cache(maxsize=4)
+def _key(cells: int) -> KeyVariable:
+    return KeyVariable("cell", tuple(str(i) for i in range(cells)))
 
 
 Law = Callable[[Generator], Drawn]
