@@ -143,6 +143,8 @@ SECRET = "Ermintrude"
         (bytes(range(1, 32)) * 5 + b"Ermintrude", "not a text file"),
         (b"\xff\xfea\0,\0b\0\n\0\x00\xd8x", "utf-16"),
         (b"\nErmintrude,b\n1,2\n", "blank line"),
+        (b"a,b\n1,,\nErmintrude,\n", "1 of 2 records"),
+        (b'a,b,c\n1,"x\ny",3,\nErmintrude,,\n', "1 of 2 records"),
         (b"a,b\n1,2,\nErmintrude,4\n", "1 of 2 records have another number of fields (first: line 2 has 3)"),
     ],
 )

@@ -111,30 +111,31 @@ def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.header)))
     relation = (
         f"read_csv({quoted(literal_path(dialect.path))}, auto_detect=false, header=true, strict_mode=true, "
-        f"null_padding=false, allow_quoted_nulls=false, "
-        f"delim={quoted(dialect.delimiter)}, quote='\"', escape='\"', columns={{{columns}}})"
+        f"null_padding=false, delim={quoted(dialect.delimiter)}, quote='\"', escape='\"', columns={{{columns}}})"
     )
     try:
-        ((records, filled),) = engine.rows(f"SELECT count(*), count(c{len(dialect.header) - 1}) FROM {relation}")
+        ((records,),) = engine.rows(f"SELECT count(*) FROM {relation}")
     except UnreadableData:
         return None
-    # DuckDB passes over an empty field too many at the end of a record, but then fewer last fields are empty (NULL,
-    # which a quoted field is not) than there are lines that end in a delimiter.
-    if records - filled != _open_ends(dialect):
-        return None
-    return DelimitedFile(relation, dialect.header, records)
+    # DuckDB passes over an empty field too many at the end of a record.
+    return None if _may_end_too_late(dialect) else DelimitedFile(relation, dialect.header, records)
 
 
-def _open_ends(dialect: Dialect) -> int:
-    """The number of lines after the header that end in a delimiter."""
-    delimiter, last = dialect.delimiter.encode(), b""
-    ends = -1 if dialect.header[-1] == unnamed(len(dialect.header)) else 0
+def _may_end_too_late(dialect: Dialect) -> bool:
+    """Whether a line that ends in a delimiter has a field too many, or quotes that keep it from being judged."""
+    cut = re.escape(dialect.delimiter.encode())
+    late = b'(?<![^\r\n])(?:[^\r\n]*"[^\r\n]*%b|(?:[^\r\n%b]*%b){%d,})(?=[\r\n]|\\Z)'
+    pattern = re.compile(late % (cut, cut, cut, len(dialect.header)))
+    ends = tuple(dialect.delimiter.encode() + end for end in (b"\n", b"\r"))
+    rest = b""
     with _bytes(dialect.path) as file:
         while block := file.read(BLOCK):
-            joined = last + block
-            ends += joined.count(delimiter + b"\n") + joined.count(delimiter + b"\r")
-            last = block[-1:]
-    return ends + (last == delimiter)
+            text = rest + block
+            whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+            lines, rest = text[:whole], text[whole:]
+            if any(open_end in lines for open_end in ends) and pattern.search(lines):
+                return True
+    return pattern.search(rest) is not None
 
 
 def _open_with_care(dialect: Dialect) -> Opened:
@@ -195,7 +196,7 @@ def _header(path: Path, source: str, encoding: str, delimiter: str) -> tuple[str
     if not names:
         raise UnreadableData(f"{source} begins with a blank line; a header with column names was expected.")
     # Spreadsheets and pandas leave the name of an index column out.
-    named = [name.strip() or unnamed(place) for place, name in enumerate(names, 1)]
+    named = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise UnreadableData(
@@ -203,11 +204,6 @@ def _header(path: Path, source: str, encoding: str, delimiter: str) -> tuple[str
             "or add a header line if the file has none."
         )
     return tuple(named)
-
-
-def unnamed(place: int) -> str:
-    """The name of a column that has none."""
-    return f"column {place}"
 
 
 def _find_encoding(path: Path, source: str) -> tuple[str, bool]:

@@ -68,7 +68,7 @@ def read_rules(path: str | Path, kind: Any, what: str) -> Any:
     try:
         if path.stat().st_size > LARGEST:
             raise InvalidRules(
-                f"The {what} {path.name} is larger than {LARGEST // 2**20} MB: is it the right file?"
+                f"The {what} {path.name} is too large, above {LARGEST // 2**20} MB: the right file?"
             )
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -87,9 +87,7 @@ def parse_rules(text: str, kind: Any, what: str) -> Any:
         where = "" if mark is None else f", line {mark.line + 1}"
         raise InvalidRules(f"The {what} is not valid YAML{where}: {_one_line(error.problem)}.") from None
     except (yaml.YAMLError, ValueError):
-        raise InvalidRules(
-            f"The {what} is not valid YAML: it holds characters that YAML does not allow."
-        ) from None
+        raise InvalidRules(f"The {what} is not valid YAML: it holds aliases or forbidden characters.") from None
     except RecursionError:
         raise InvalidRules(f"The {what} is nested too deeply.") from None
     try:
