@@ -108,6 +108,8 @@ def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
     """The file through DuckDB, or None if it will not have it."""
     if dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.spaced_quotes:
         return None
+    if len(dialect.header) == 1:  # a blank line is then a record, and DuckDB sees two in one that ends in CR LF
+        return None
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.header)))
     relation = (
         f"read_csv({quoted(literal_path(dialect.path))}, auto_detect=false, header=true, strict_mode=true, "
@@ -123,17 +125,24 @@ def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
 
 def _may_end_too_late(dialect: Dialect) -> bool:
     """Whether a line that ends in a delimiter has a field too many, or quotes that keep it from being judged."""
-    cut = re.escape(dialect.delimiter.encode())
+    delimiter, width = dialect.delimiter.encode(), len(dialect.header)
+    cut = re.escape(delimiter)
     late = b'(?<![^\r\n])(?:[^\r\n]*"[^\r\n]*%b|(?:[^\r\n%b]*%b){%d,})(?=[\r\n]|\\Z)'
-    pattern = re.compile(late % (cut, cut, cut, len(dialect.header)))
-    ends = tuple(dialect.delimiter.encode() + end for end in (b"\n", b"\r"))
+    pattern = re.compile(late % (cut, cut, cut, width))
+
+    def counts_out(lines: bytes) -> bool:
+        # No record is too short, or DuckDB had refused it: with the right sum, none is too long either.
+        ends = max(lines.count(b"\n"), lines.count(b"\r"))
+        return b'"' not in lines and lines.count(delimiter) == ends * (width - 1)
+
     rest = b""
     with _bytes(dialect.path) as file:
         while block := file.read(BLOCK):
             text = rest + block
             whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
             lines, rest = text[:whole], text[whole:]
-            if any(open_end in lines for open_end in ends) and pattern.search(lines):
+            open_ended = delimiter + b"\n" in lines or delimiter + b"\r" in lines
+            if open_ended and not counts_out(lines) and pattern.search(lines):
                 return True
     return pattern.search(rest) is not None
 
