@@ -31,7 +31,7 @@ DRAWS = 300
 CASES: dict[str, tuple[str, Law]] = {
     "ewens, 10%": ("ewens", restaurant(300.0, 0.0, 5000, 500)),
     "ewens, 25%": ("ewens", restaurant(50.0, 0.0, 4000, 1000)),
-    "ewens, 3%, few ties": ("ewens", restaurant(2000.0, 0.0, 10_000, 300)),
+    "ewens, 6%, few ties": ("ewens", restaurant(2000.0, 0.0, 10_000, 600)),
     "pitman, 5%": ("pitman", restaurant(20.0, 0.6, 10_000, 500)),
     "pitman, 25%": ("pitman", restaurant(5.0, 0.4, 4000, 1000)),
     "pitman, 10%": ("pitman", restaurant(200.0, 0.2, 10_000, 1000)),

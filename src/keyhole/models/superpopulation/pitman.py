@@ -80,8 +80,8 @@ class PitmanFamily:
         return log_partition(self.index, np.exp(working[:, 0]) - sigma, sigma)
 
     def log_prior(self, working: Points) -> Vector:
-        """Flat in 1 / (theta + sigma), the rate at which people meet: that keeps E(tau) unbiased when few do."""
-        return -working[:, 0]
+        """Flat in log(theta + sigma) and sigma; flat in 1 / (theta + sigma) raised tau by half its error."""
+        return np.zeros(len(working))
 
     def natural(self, working: Vector) -> Vector:
         return np.array([np.exp(working[0]) - working[1], working[1]])

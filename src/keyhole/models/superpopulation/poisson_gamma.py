@@ -84,8 +84,12 @@ class PoissonGammaFamily:
         return log_partition(self.index, theta, -theta / self.cells, self.cells)
 
     def log_prior(self, working: Points) -> Vector:
-        """Flat in 1 / theta, the rate at which people meet: that keeps E(tau) unbiased when few of them do."""
-        return -working[:, 0]
+        r"""Density :math:`\theta^{-3/2}` of log theta, which matters only when the sample has few ties.
+
+        The number of ties is nearly Poisson with mean n^2 / (2 theta). A power of -2 would make E(theta) unbiased,
+        -1/2 would match the coverage of theta; r1 is concave in theta, so that its own power lies between.
+        """
+        return -1.5 * working[:, 0]
 
     def natural(self, working: Vector) -> Vector:
         theta = float(np.exp(working[0]))
