@@ -16,6 +16,7 @@ import pytest
 
 from keyhole.errors import InvalidKeys, MissingExtra, UnreadableData
 from keyhole.io import read
+from keyhole.io.coded import distinct_labels
 from tests.io.tables import NAMES, ROWS, labelled_cells, labelled_records
 
 pytestmark = pytest.mark.filterwarnings("ignore::keyhole.errors.DoubtfulKeys")
@@ -168,6 +169,11 @@ def test_two_values_with_one_label_stay_apart(tmp_path: Path) -> None:
     data = read(write(tmp_path / "survey.sav", frame, variable_value_labels=labels))
     # In the order of the values; those without a label are their own.
     assert code_keys(data, ["WORK"])[0].variable.levels == ("zero hours", "2.5", "3", "other (8)", "other (9)")
+
+
+def test_labels_that_look_like_made_ones() -> None:
+    labels = distinct_labels([8.0, 9.0, 10.0], {8.0: "other", 9.0: "other", 10.0: "other (8)"})
+    assert labels == ("other (8)", "other (9)", "other (8) (10)")
 
 
 def test_user_missing_values_are_missing(tmp_path: Path) -> None:

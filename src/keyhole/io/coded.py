@@ -1,6 +1,7 @@
 """Columns that are loaded: one small integer a record, and the label each integer stands for."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,9 +98,11 @@ def label_of(value: Any) -> str:
 def distinct_labels(values: Sequence[Any], value_labels: Mapping[Any, str]) -> tuple[str, ...]:
     """The label of each value, made different where two values share one: ``other (8)``, ``other (9)``."""
     plain = [value_labels.get(value) or label_of(value) for value in values]
-    shared = {label for label in plain if plain.count(label) > 1} if len(set(plain)) < len(plain) else set()
-    labels = [f"{p} ({label_of(v)})" if p in shared else p for p, v in zip(plain, values, strict=True)]
-    return tuple(labels)
+    times = Counter(plain)
+    apart = [f"{p} ({label_of(v)})" for p, v in zip(plain, values, strict=True)]
+    labels = [a if times[p] > 1 else p for p, a in zip(plain, apart, strict=True)]
+    # A label may look like one that was made here; then all are told apart by their values.
+    return tuple(labels if len(set(labels)) == len(labels) else apart)
 
 
 def _merged(codes: NDArray[np.int32], labels: list[str]) -> CodedColumn:
