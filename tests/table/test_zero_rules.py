@@ -7,10 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyhole.errors import InvalidRules
+from keyhole.keys.rules import LARGEST
 from keyhole.keys.variable import KeyVariable
 from keyhole.table.rule_meaning import Labels, ZeroRules
 from keyhole.table.structural_zeros import StructuralZeros
-from keyhole.table.zero_rules import LARGEST, parse_zero_rules, read_zero_rules, zero_rules_from
+from keyhole.table.zero_rules import parse_zero_rules, read_zero_rules, zero_rules_from
 
 from .brute_force import EXAMPLES, rule_lists
 
@@ -66,13 +67,13 @@ def test_labels_stay_as_written(label):
         ("- {AGE: [[0-14]]}", "Rule 1 of zeros.yaml: AGE must be a label, a list of labels, or {not: [labels]}"),
         ("- {AGE: {none: [0-14]}}", "AGE must be a label"),
         ("- {AGE: {not: [0-14], or: [15+]}}", "AGE must be a label"),
-        ("- {AGE: 0-14, PAID: yes, AGE: 15+}", "line 1: a key given twice"),
-        ("- {[AGE]: 0-14}", "line 1: a key that is not a name"),
-        ("- {AGE: 0-14\n- {", "zeros.yaml is not a rule file, line 2"),
-        ("- &a {AGE: *a}", "zeros.yaml is not a rule file, line 1"),
-        ("- *secret", "undefined alias ..."),
-        ("\x00", "it is not YAML"),
-        ('"\\U99999999"', "it is not YAML"),
+        ("- {AGE: 0-14, PAID: yes, AGE: 15+}", "line 1: a name is given twice"),
+        ("- {[AGE]: 0-14}", "line 1: a name must be plain text"),
+        ("- {AGE: 0-14\n- {", "not valid YAML, line 2"),
+        ("- &a {AGE: *a}", "aliases"),
+        ("- *secret", "aliases"),
+        ("\x00", "not valid YAML"),
+        ('"\\U99999999"', "not valid YAML"),
         ("[\n" * 5_000, "nested too deeply"),
         (
             "- {AGES: 0-14}",
@@ -122,7 +123,7 @@ def test_files_that_are_no_rule_files_are_refused(tmp_path: Path):
     with huge.open("wb") as file:
         file.truncate(LARGEST + 1)
     for path, said in [
-        (tmp_path / "absent.yaml", "absent.yaml cannot be read: No such file"),
+        (tmp_path / "absent.yaml", "absent.yaml' is not there"),
         (tmp_path, "cannot be read|not a rule file"),
         (Path("a\0b"), "cannot be read"),
         (binary, "binary.yaml is not a rule file: it is not UTF-8 text"),

@@ -1,5 +1,6 @@
 """Rule files: YAML whose scalars stay as they are written, read into checked objects or refused in one line."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ class _PlainLoader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise _refused("a name must be plain text", key)
             if key.value in seen:
-                raise _refused(f"{key.value!r} is given twice", key)
+                raise _refused("a name is given twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 
@@ -64,6 +65,16 @@ def read_rules(path: str | Path, kind: Any, what: str) -> Any:
     what
         The kind of file in messages: ``"recode file"``.
     """
+    return checked(read_plain(path, what), kind, f"{what} {Path(path).name}")
+
+
+def parse_rules(text: str, kind: Any, what: str) -> Any:
+    """Rules from YAML text; see :func:`read_rules`."""
+    return checked(parse_plain(text, what), kind, what)
+
+
+def read_plain(path: str | Path, what: str) -> object:
+    """The lists, mappings and texts of a YAML file."""
     path = Path(path)
     try:
         if path.stat().st_size > LARGEST:
@@ -73,23 +84,27 @@ def read_rules(path: str | Path, kind: Any, what: str) -> Any:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidRules(f"The {what} {path.name} is not a UTF-8 text file.") from None
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # ValueError: a path with a null character
         raise InvalidRules(f"The {what} {str(path)!r} is not there or cannot be opened.") from None
-    return parse_rules(text, kind, f"{what} {path.name}")
+    return parse_plain(text, f"{what} {path.name}")
 
 
-def parse_rules(text: str, kind: Any, what: str) -> Any:
-    """Rules from YAML text; see :func:`read_rules`."""
+def parse_plain(text: str, what: str) -> object:
+    """The lists, mappings and texts of a YAML text; ``what`` is what messages call it."""
     try:
-        content = yaml.load(text, _PlainLoader)
+        return yaml.load(text, _PlainLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = "" if mark is None else f", line {mark.line + 1}"
-        raise InvalidRules(f"The {what} is not valid YAML{where}: {_one_line(error.problem)}.") from None
-    except (yaml.YAMLError, ValueError):
+        raise InvalidRules(f"The {what} is not valid YAML{where}: {_harmless(error.problem)}.") from None
+    except (yaml.YAMLError, ValueError, OverflowError):
         raise InvalidRules(f"The {what} is not valid YAML: it holds aliases or forbidden characters.") from None
     except RecursionError:
         raise InvalidRules(f"The {what} is nested too deeply.") from None
+
+
+def checked(content: object, kind: Any, what: str) -> Any:
+    """Plain content as an object of type ``kind``, or one line that says what does not fit."""
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
@@ -101,6 +116,15 @@ def parse_rules(text: str, kind: Any, what: str) -> Any:
         raise InvalidRules(f"The {what} cannot be used: {problem}.") from None
     except RecursionError:
         raise InvalidRules(f"The {what} is nested too deeply.") from None
+
+
+def _harmless(problem: str | None) -> str:
+    """What the YAML reader says, without the words it quotes: the file may be data, given by mistake."""
+    return re.sub(
+        r"(['\"])(.*?)\1",
+        lambda quoted: quoted[0] if re.fullmatch(r"<[a-z ]+>|\W", quoted[2]) else "...",
+        _one_line(problem),
+    )
 
 
 def _one_line(text: str | None) -> str:

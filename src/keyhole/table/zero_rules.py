@@ -1,23 +1,17 @@
 """The structural-zero rule file: YAML in, rules out, or one line that says what is wrong.
 
-Scalars stay the text as written, so that ``1``, ``yes``, ``0-14`` and ``1.0`` mean the labels "1", "yes",
-"0-14" and "1.0", never a number, a truth value or a date. This module is apart from the meaning of the
-rules because it alone needs PyYAML and pydantic, which take a moment to import.
+This module is apart from the meaning of the rules because it alone needs PyYAML and pydantic, which take a
+moment to import.
 """
 
-import re
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from keyhole.errors import InvalidRules
+from keyhole.keys.rules import parse_plain, read_plain
 from keyhole.table.rule_meaning import Labels, ZeroRule, ZeroRules
-
-LARGEST = 10_000_000
-"""Bytes above which a file is surely not a rule file."""
 
 
 def _as_list(value: Any) -> Any:
@@ -36,20 +30,6 @@ class _AnyBut(BaseModel):
 _File = TypeAdapter(list[dict[str, _Names | _AnyBut]])
 
 
-class _TextLoader(yaml.BaseLoader):
-    """Every scalar as text; a key given twice in a mapping is an error, where YAML would keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        names = [self.construct_object(name) for name, _ in node.value]
-        seen: set[str] = set()
-        for (written, _), name in zip(node.value, names, strict=True):
-            problem = "a key given twice in one rule" if isinstance(name, str) else "a key that is not a name"
-            if not isinstance(name, str) or name in seen:
-                raise yaml.constructor.ConstructorError(None, None, problem, written.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
-
-
 def read_zero_rules(path: str | Path) -> ZeroRules:
     """The rules of a file.
 
@@ -58,17 +38,7 @@ def read_zero_rules(path: str | Path) -> ZeroRules:
     InvalidRules
         A file that cannot be read, or is not a list of rules.
     """
-    path = Path(path)
-    try:
-        if path.stat().st_size > LARGEST:
-            raise InvalidRules(f"{path.name} is larger than {LARGEST // 10**6} MB, too large for a rule file.")
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidRules(f"{path.name} is not a rule file: it is not UTF-8 text.") from None
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        reason = getattr(error, "strerror", None) or "not a path"
-        raise InvalidRules(f"The rule file {path.name} cannot be read: {reason}.") from None
-    return parse_zero_rules(text, path.name)
+    return zero_rules_from(read_plain(path, "rule file"), Path(path).name)
 
 
 def parse_zero_rules(text: str, source: str = "the rule file") -> ZeroRules:
@@ -80,17 +50,7 @@ def parse_zero_rules(text: str, source: str = "the rule file") -> ZeroRules:
     >>> rules.rules[0].conditions[1]
     Labels(key='MARITAL', labels=('single',), negated=True)
     """
-    try:
-        content = yaml.load(text, _TextLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f", line {mark.line + 1}" if mark else ""
-        raise InvalidRules(f"{source} is not a rule file{where}: {_harmless(error.problem)}.") from None
-    except (yaml.YAMLError, ValueError, OverflowError):
-        raise InvalidRules(f"{source} is not a rule file: it is not YAML.") from None
-    except RecursionError:
-        raise InvalidRules(f"{source} is not a rule file: it is nested too deeply.") from None
-    return zero_rules_from(content, source)
+    return zero_rules_from(parse_plain(text, "rule file"), source)
 
 
 def zero_rules_from(content: object, source: str = "the rule file") -> ZeroRules:
@@ -147,11 +107,3 @@ def _first_problem(error: ValidationError, source: str) -> str:
 def _brief(name: str) -> str:
     name = " ".join(name.split())
     return name if len(name) <= 40 else f"{name[:40]}..."
-
-
-def _harmless(problem: str | None) -> str:
-    """What the YAML reader says, without the words it quotes: the file may be data, given by mistake."""
-    words = " ".join((problem or "it is not YAML").split())
-    return re.sub(
-        r"(['\"])(.*?)\1", lambda quoted: quoted[0] if re.fullmatch(r"<[a-z ]+>|\W", quoted[2]) else "...", words
-    )
