@@ -3,7 +3,7 @@
 Each size is generated and tabulated in processes of their own, so that peak memory is that of the task alone::
 
     python benchmarks/tabulate.py            # 1e6 and 1e7 records
-    python benchmarks/tabulate.py --full     # also 1e8: about 3 minutes, 600 MB of temporary disk
+    python benchmarks/tabulate.py --full     # also 1e8: some five minutes of CPU time
 
 The file is like a census: five keys are small integers, five are texts, and most people are like others (200
 types of person, each key departing from the type now and then). The same rows come out every time.
