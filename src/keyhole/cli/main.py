@@ -66,8 +66,8 @@ def main() -> NoReturn:
         # A traceback may quote what it was working on, and must be safe to paste into a public issue.
         place = extract_tb(fault.__traceback__)[-1]
         print(
-            f"keyhole: a fault of Keyhole itself, {type(fault).__name__} at {Path(place.filename).name}:{place.lineno}; "
-            f"please report it. {SHOW_TRACEBACK}=1 shows the whole traceback, which may quote your data.",
+            f"keyhole: a fault of Keyhole itself, {type(fault).__name__} at "
+            f"{Path(place.filename).name}:{place.lineno}; please report it. {SHOW_TRACEBACK}=1 shows the whole traceback, which may quote your data.",
             file=sys.stderr,
         )
         sys.exit(FAULT)
