@@ -67,7 +67,8 @@ def main() -> NoReturn:
         place = extract_tb(fault.__traceback__)[-1]
         print(
             f"keyhole: a fault of Keyhole itself, {type(fault).__name__} at "
-            f"{Path(place.filename).name}:{place.lineno}; please report it. {SHOW_TRACEBACK}=1 shows the whole traceback, which may quote your data.",
+            f"{Path(place.filename).name}:{place.lineno}; please report it. "
+            f"{SHOW_TRACEBACK}=1 shows the whole traceback, which may quote your data.",
             file=sys.stderr,
         )
         sys.exit(FAULT)
