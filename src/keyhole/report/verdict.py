@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keyhole.inference.track_record import TRACK_RECORD
 from keyhole.population.sample import Sample
 from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT, agreement, are_apart, models_that_count
 from keyhole.report.words import between, clean, count, in_people, in_prose, listed, percent, plural, rounded
@@ -63,6 +64,7 @@ def verdict_of(
         *_remedy(keys, chosen.tau1.estimate),
         Statement("How far models agree", agreement(comparison, chosen)),
         *_misfit(comparison, chosen),
+        *_track_record(chosen),
         *_everyone_unique(sample),
         *_untrusted(comparison),
     ]
@@ -94,7 +96,7 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
             f"Every record is unique on these keys; by model {clean(chosen.model)}, {in_people(tau1.estimate)} of "
             f"{records} {_be(tau1.estimate)} unique in the population too."
         )
-    doubt = _doubt(chosen.size_index_misfit or 0.0)
+    doubt = _doubt(chosen)
     if tau1.estimate < 0.5:
         return f"Probably none of the {records} records is unique in the population{doubt}."
     start, word = ("Perhaps", "") if doubt else ("About", "probably ")
@@ -104,9 +106,10 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
     )
 
 
-def _doubt(misfit: float) -> str:
+def _doubt(chosen: RiskAssessment) -> str:
+    misfit = chosen.size_index_misfit or 0.0
     if misfit < POOR_FIT:
-        return ""
+        return ", by a model that is a rough guide" if _track_record(chosen) else ""
     return ", by a model that fits poorly" if misfit < HOPELESS_FIT else ", by a model that does not fit"
 
 
@@ -258,6 +261,14 @@ def _misfit(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
             f"The model does not reproduce well how often combinations occur in the file "
             f"(misfit {misfit:.1f}; about 1 for a model that fits). Treat its numbers with caution.",
         )
+    ]
+
+
+def _track_record(chosen: RiskAssessment) -> list[Statement]:
+    return [
+        Statement("How far to believe it", f"{clean(chosen.model)}: {check.words}")
+        for check in chosen.diagnostics
+        if check.name == TRACK_RECORD
     ]
 
 

@@ -9,10 +9,14 @@ from numpy.random import Generator
 
 from keyhole.arrays import Vector
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.track_record import TrackRecord
 from keyhole.numerics.negative_binomial_match import negative_binomial_match
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
+
+RECORD = TrackRecord(-84, -67, covered=0, tables=6)
+"""Without weights, which these tables do not have."""
 
 
 @dataclass(frozen=True)
@@ -91,4 +95,6 @@ class IndividualRiskFit:
         if self.overweighted:
             words = f"{self.overweighted:,} combinations have weights below 1; they are taken as complete."
             lines.append(Diagnostic("weights_below_one", self.overweighted, "caution", words))
+        if self.sample.uniques and self.sample.unsampled_size:
+            lines.append(RECORD.diagnostic())
         return tuple(lines)

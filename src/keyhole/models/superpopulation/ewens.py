@@ -1,34 +1,28 @@
 """Ewens' superpopulation: one parameter, the propensity of a new person to be different from all others."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.random import Generator
 
 from keyhole.arrays import Vector
 from keyhole.inference.fit import Diagnostic
-from keyhole.models.superpopulation.draws import DEFAULT_DRAWS, checked_draws
+from keyhole.inference.track_record import TrackRecord
 from keyhole.models.superpopulation.edges import untrusted
-from keyhole.models.superpopulation.likelihood_fit import LikelihoodFit, fit_by_likelihood
+from keyhole.models.superpopulation.likelihood_fit import Family
+from keyhole.models.superpopulation.size_index_model import LikelihoodModel
 from keyhole.models.superpopulation.two_parameter import TwoParameter, log_partition
 from keyhole.numerics.posterior import Peak, Points
 from keyhole.population.sample import Sample
-from keyhole.progress import Progress, silent
 from keyhole.table.size_index import SizeIndex
 
 
 @dataclass(frozen=True)
-class Ewens:
+class Ewens(LikelihoodModel):
     r"""The Ewens sampling formula as a superpopulation.
 
     The number of occupied cells is sufficient for theta; with m = N - n unsampled people U is beta-binomial
     (m; 1, theta + n - 1), so :math:`r_1 = (\theta + n - 1)/(\theta + N - 1)`.
-
-    Parameters
-    ----------
-    draws
-        Parameter draws behind the interval.
 
     References
     ----------
@@ -37,22 +31,11 @@ class Ewens:
     disclosure risk assessment, Journal of Official Statistics 14.
     """
 
-    draws: int = DEFAULT_DRAWS
+    name: ClassVar[str] = "ewens"
+    record: ClassVar[TrackRecord] = TrackRecord(-81, -65, covered=0, tables=6)
 
-    def __post_init__(self) -> None:
-        checked_draws(self.draws)
-
-    @property
-    def name(self) -> str:
-        return "ewens"
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return {"draws": self.draws}
-
-    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> LikelihoodFit:
-        family = EwensFamily(sample.size_index, sample.population_size)
-        return fit_by_likelihood(family, sample, self.name, self.draws, rng)
+    def family(self, sample: Sample) -> Family:
+        return EwensFamily(sample.size_index, sample.population_size)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from numpy.random import Generator
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
 from keyhole.inference.fit import Diagnostic
-from keyhole.models.superpopulation.weights import ignored_weights
+from keyhole.inference.track_record import TrackRecord
+from keyhole.models.superpopulation.admissions import admissions
 from keyhole.numerics.mean_reciprocal import mean_reciprocal
 from keyhole.numerics.posterior import Peak, Points, draw_parameters, find_peak
 from keyhole.population.sample import Sample
@@ -77,6 +78,7 @@ class LikelihoodFit:
     peak: Peak
     working: Points
     efficiency: float
+    record: TrackRecord
 
     @property
     def interval_leaves_out(self) -> str:
@@ -163,7 +165,7 @@ class LikelihoodFit:
         elif self.efficiency < 0.05:
             words = "The likelihood is so skewed that few distinct parameter values carry the interval."
             lines.append(Diagnostic("proposal_efficiency", self.efficiency, "caution", words))
-        return (*(self._weighed(line) for line in lines), *ignored_weights(self.sample))
+        return (*(self._weighed(line) for line in lines), *admissions(self.sample, self.record))
 
     def _weighed(self, line: Diagnostic) -> Diagnostic:
         """Where no unique or nobody unsampled is left, tau is known whatever the parameters are."""
@@ -171,7 +173,9 @@ class LikelihoodFit:
         return replace(line, verdict="caution") if known and line.verdict == "untrusted" else line
 
 
-def fit_by_likelihood(family: Family, sample: Sample, name: str, draws: int, rng: Generator) -> LikelihoodFit:
+def fit_by_likelihood(
+    family: Family, sample: Sample, name: str, draws: int, record: TrackRecord, rng: Generator
+) -> LikelihoodFit:
     """Maximise the likelihood of the size index and draw the parameters around the maximum."""
     peak = find_peak(family.log_likelihood, family.lower, family.upper)
     if peak is None:
@@ -184,7 +188,7 @@ def fit_by_likelihood(family: Family, sample: Sample, name: str, draws: int, rng
         return family.log_likelihood(working) + family.log_prior(working)
 
     drawn = draw_parameters(log_posterior, peak, family.lower, family.upper, draws, rng)
-    return LikelihoodFit(sample, family, peak, drawn.working, drawn.efficiency)
+    return LikelihoodFit(sample, family, peak, drawn.working, drawn.efficiency, record)
 
 
 def _standard_error(name: str, error: float) -> Diagnostic:

@@ -1,29 +1,28 @@
 """Carlson's Poisson-inverse-Gaussian superpopulation: rates with a heavier tail than gamma ones."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy import special
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.inference.fit import Diagnostic
-from keyhole.models.superpopulation.draws import DEFAULT_DRAWS, checked_draws
+from keyhole.inference.track_record import TrackRecord
 from keyhole.models.superpopulation.edges import caution, untrusted
-from keyhole.models.superpopulation.likelihood_fit import LikelihoodFit, fit_by_likelihood
+from keyhole.models.superpopulation.likelihood_fit import Family
+from keyhole.models.superpopulation.size_index_model import LikelihoodModel
 from keyhole.numerics.bessel_polynomial import log_bessel_polynomial
 from keyhole.numerics.log_gamma import log_rising
 from keyhole.numerics.posterior import Peak, Points
 from keyhole.population.reciprocal_gaussian import ReciprocalGaussianUnsampled
 from keyhole.population.sample import Sample
-from keyhole.progress import Progress, silent
 from keyhole.table.size_index import SizeIndex
 
 
 @dataclass(frozen=True)
-class PoissonInverseGaussian:
+class PoissonInverseGaussian(LikelihoodModel):
     r"""Poisson counts with inverse Gaussian rates of mean N/K over the K admissible cells.
 
     With b twice the ratio of the rate's variance to its mean, on the scale of the sample,
@@ -33,33 +32,17 @@ class PoissonInverseGaussian:
     The rate of a cell with f = 1 is generalised inverse Gaussian of order 1/2, and r1, r2 are closed forms of
     its Laplace transform. The number of cells enters through n/K only, so K = 1e30 does no harm.
 
-    Parameters
-    ----------
-    draws
-        Parameter draws behind the interval.
-
     References
     ----------
     Carlson (2002), Assessing microdata disclosure risk using the Poisson-inverse Gaussian distribution,
     Statistics in Transition 5.
     """
 
-    draws: int = DEFAULT_DRAWS
+    name: ClassVar[str] = "poisson-inverse-gaussian"
+    record: ClassVar[TrackRecord] = TrackRecord(-26, 49, covered=0, tables=6)
 
-    def __post_init__(self) -> None:
-        checked_draws(self.draws)
-
-    @property
-    def name(self) -> str:
-        return "poisson-inverse-gaussian"
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return {"draws": self.draws}
-
-    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> LikelihoodFit:
-        family = InverseGaussianFamily(sample.size_index, sample.population_size, float(sample.admissible_cells))
-        return fit_by_likelihood(family, sample, self.name, self.draws, rng)
+    def family(self, sample: Sample) -> Family:
+        return InverseGaussianFamily(sample.size_index, sample.population_size, float(sample.admissible_cells))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Zayatz' estimator: the cells of the population have the sample's own distribution of sizes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -11,8 +12,9 @@ from scipy import special
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.inference.fit import Diagnostic
-from keyhole.models.superpopulation.draws import DEFAULT_DRAWS, checked_draws
-from keyhole.models.superpopulation.weights import ignored_weights
+from keyhole.inference.track_record import TrackRecord
+from keyhole.models.superpopulation.admissions import admissions
+from keyhole.models.superpopulation.size_index_model import SizeIndexModel
 from keyhole.numerics.log_gamma import log_rising, log_rising_ratio
 from keyhole.population.discrete import DiscreteUnsampled
 from keyhole.population.sample import Sample
@@ -20,7 +22,7 @@ from keyhole.progress import Progress, silent
 
 
 @dataclass(frozen=True)
-class Zayatz:
+class Zayatz(SizeIndexModel):
     r"""The sample's shares of cell sizes, taken as those of the population.
 
     .. math:: P(F = j \mid f = 1) \propto f_j\, P(f = 1 \mid F = j), \qquad
@@ -28,29 +30,14 @@ class Zayatz:
 
     The interval resamples the size index: shares are Dirichlet with the observed numbers of cells.
 
-    Parameters
-    ----------
-    draws
-        Resampled size indices behind the interval.
-
     References
     ----------
     Zayatz (1991), Estimation of the percent of unique population elements on a microdata file using the
     sample, Statistical Research Division Report, US Bureau of the Census.
     """
 
-    draws: int = DEFAULT_DRAWS
-
-    def __post_init__(self) -> None:
-        checked_draws(self.draws)
-
-    @property
-    def name(self) -> str:
-        return "zayatz"
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return {"draws": self.draws}
+    name: ClassVar[str] = "zayatz"
+    record: ClassVar[TrackRecord] = TrackRecord(35, 110, covered=0, tables=6)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "ZayatzFit":
         cells = sample.size_index.cells.astype(float)
@@ -124,7 +111,7 @@ class ZayatzFit:
                     "overstated.",
                 )
             )
-        return (*lines, *ignored_weights(sample))
+        return (*lines, *admissions(sample, Zayatz.record))
 
 
 def _log_hypergeometric(seen: IntVector, size: IntVector, sample: Sample) -> NDArray[np.float64]:

@@ -1,12 +1,20 @@
-"""What a model of the size index must admit when records do not count alike."""
+"""What a model of the size index must admit: what it ignores, and how it did on real populations."""
 
 import numpy as np
 
 from keyhole.inference.fit import IGNORED_WEIGHTS, Diagnostic
+from keyhole.inference.track_record import TrackRecord
 from keyhole.population.sample import Sample
 
 NEARLY_EQUAL = 0.05
 """Weights whose coefficient of variation over the cells is below this may be taken as equal."""
+
+
+def admissions(sample: Sample, record: TrackRecord) -> tuple[Diagnostic, ...]:
+    """What the user must know of any fit to this sample; nothing where tau is known whatever the model."""
+    if sample.uniques == 0 or sample.unsampled_size == 0:
+        return ()
+    return (record.diagnostic(), *ignored_weights(sample))
 
 
 def ignored_weights(sample: Sample) -> tuple[Diagnostic, ...]:
