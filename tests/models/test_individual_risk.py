@@ -31,4 +31,4 @@ def test_without_weights_everyone_has_the_sampling_fraction() -> None:
     fit = BenedettiFranconi().fit(sample_of([1, 1, 2], 40), rng=np.random.default_rng(0))
     (law,) = fit.unsampled()
     assert law.prob_none().tolist() == [0.1, 0.1]
-    assert {line.name: line.verdict for line in fit.diagnostics} == {"weights": "caution", "track_record": "caution"}
+    assert {line.name for line in fit.diagnostics if line.verdict == "caution"} == {"weights", "track_record"}
