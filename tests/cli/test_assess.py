@@ -186,3 +186,12 @@ def test_the_contract_command_on_real_data(keyhole: Keyhole, shared_data: Path) 
     assert result["data"]["records"] == 299_285
     tau1, tau2 = (result["results"][0][name]["estimate"] for name in ("tau1", "tau2"))
     assert 0 < tau1 <= tau2 <= result["data"]["sample_uniques"]
+
+
+def test_an_option_goes_to_the_models_that_have_it(keyhole: Keyhole, survey: Path) -> None:
+    ran = keyhole(
+        "compare", survey, *KEYS, "--population-size", "45000", "--models", "ewens,benedetti-franconi",
+        "--model-option", "draws=50", "--json", "-",
+    )  # fmt: skip
+    assert ran.status == 0, ran.err
+    assert [model["settings"] for model in json.loads(ran.out)["results"]] == [{"draws": 50}, {}]

@@ -79,7 +79,7 @@ def assess_and_deliver(
 
 
 def chosen_models(choice: Choice) -> list[RiskModel]:
-    """The models asked for; settings go to every one of them."""
+    """The models asked for; an option goes to those of several models that have it."""
     if choice.automatic:
         asked = automatic(weighted=choice.weighted)
     elif "all" in choice.models:
@@ -87,4 +87,9 @@ def chosen_models(choice: Choice) -> list[RiskModel]:
     else:
         asked = tuple(dict.fromkeys(choice.models))
     options = settings(choice.model_options)
-    return [model_named(name, **options) for name in asked]
+    known = {name: CATALOGUE[name].options for name in asked if name in CATALOGUE}
+    shared = {option for option in options if any(option in theirs for theirs in known.values())}
+    return [
+        model_named(name, **{o: v for o, v in options.items() if o not in shared or o in known.get(name, ())})
+        for name in asked
+    ]
