@@ -6,10 +6,11 @@ from math import log
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from keyhole.numerics.bessel_polynomial import log_bessel_polynomial
 from keyhole.numerics.log_gamma import log_rising_ratio, log_rising_ratio_at
+from keyhole.numerics.mean_reciprocal import mean_reciprocal
 from keyhole.numerics.negative_binomial_match import negative_binomial_match
 
 
@@ -46,3 +47,19 @@ def test_negative_binomial_match_at_the_limits() -> None:
     # As p falls, E(1/F | f) tends to p / (f - 1) for f > 1.
     tiny = negative_binomial_match(counts[1:], np.full(3, 1e-12))
     np.testing.assert_allclose(tiny, 1e-12 / (counts[1:] - 1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [1.0, 1e2, 1e4, 1e8])
+@pytest.mark.parametrize("mean", [50.0, 5e3, 2e5])
+def test_the_mean_reciprocal_finds_narrow_peaks(shape: float, mean: float) -> None:
+    """Negative binomial counts from very wide to almost Poisson, against the sum over every count."""
+    law = stats.nbinom(shape, shape / (shape + mean))
+    largest = 2_000_000
+    every = np.arange(largest + 1)
+    probability = law.pmf(every)
+    exact = float((probability / (2 + every)).sum() / probability.sum())
+
+    def log_pmf(u: np.ndarray) -> np.ndarray:
+        return special.gammaln(u + shape) - special.gammaln(u + 1.0) + u * np.log(mean / (shape + mean))
+
+    assert mean_reciprocal(log_pmf, 2, largest) == pytest.approx(exact, rel=1e-7)

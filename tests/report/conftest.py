@@ -40,6 +40,7 @@ class ToyFit:
     laws: tuple[PoissonCounts, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     interval_leaves_out: str = ""
+    effective_draws: float | None = None
 
     def unsampled(self) -> Iterator[UnsampledCounts]:
         return iter(self.laws)

@@ -47,6 +47,7 @@ class GeometricFit:
     chances: Vector
     diagnostics: tuple[Diagnostic, ...] = ()
     interval_leaves_out: str = ""
+    effective_draws: float | None = None
 
     def unsampled(self) -> Iterator[UnsampledCounts]:
         for chance in self.chances:

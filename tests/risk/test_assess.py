@@ -6,8 +6,8 @@ from scipy import stats
 
 from keyhole.errors import NotConverged
 from keyhole.inference.fit import Diagnostic
-from keyhole.risk.assess import assess_risk
-from tests.risk.samples import Geometric, random_sample
+from keyhole.risk.assess import assess_risk, risk_of_laws
+from tests.risk.samples import Geometric, GeometricCounts, random_sample
 
 
 def test_estimates_are_the_closed_forms() -> None:
@@ -79,3 +79,23 @@ def test_no_uniques_is_no_risk() -> None:
     found = assess_risk(Geometric(), twice)
     assert found.tau1 is not None
     assert (found.tau1.estimate, found.tau1.low, found.tau1.high) == (0, 0, 0)
+
+
+def test_with_very_many_uniques_fewer_laws_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The estimate still averages every law; the interval stays close to the exact one."""
+    monkeypatch.setattr("keyhole.risk.assess.DRAWN_COUNTS", 1)
+    sample = random_sample()
+    chances = tuple(np.random.default_rng(3).beta(4, 16, 1000))
+    found = assess_risk(Geometric(chances), sample)
+    exact = stats.betabinom(sample.uniques, 4, 16)
+    assert found.tau1 is not None
+    assert found.tau1.estimate == pytest.approx(np.mean(chances) * sample.uniques)
+    assert exact.ppf(0.003) <= found.tau1.low <= exact.ppf(0.06)
+    assert exact.ppf(0.94) <= found.tau1.high <= exact.ppf(0.997)
+
+
+def test_draws_that_are_worth_less_have_a_larger_error() -> None:
+    laws = [GeometricCounts(np.full(50, chance)) for chance in (0.1, 0.2, 0.3)]
+    plain, _, _ = risk_of_laws(laws, rng=np.random.default_rng(0))
+    worth, _, _ = risk_of_laws(laws, effective=0.75, rng=np.random.default_rng(0))
+    assert worth.mcse == pytest.approx(2 * plain.mcse)

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 
+from keyhole.keys.variable import MISSING, KeyVariable
 from keyhole.risk.drivers import coarsening, key_contributions, level_contributions
 from tests.risk.samples import random_sample
 
@@ -56,3 +57,10 @@ def test_levels_share_out_the_risk() -> None:
         assert sum(level.uniques for level in mine) == sample.uniques
     top = levels[0]
     assert np.isclose(top.lift, top.tau1 / r1.sum() / (top.records / sample.sample_size))
+
+
+def test_missing_values_are_joined_with_nothing() -> None:
+    ages = KeyVariable("AGE", ("9", "10", "70", MISSING))
+    assert coarsening(ages, np.array([5, 5, 5, 5]))[0].tolist() == [0, 0, 1, 3]
+    eyes = KeyVariable("EYES", ("blue", "brown", "green", MISSING))
+    assert coarsening(eyes, np.array([7, 9, 1, 0]))[0].tolist() == [1, 0, 1, 3]

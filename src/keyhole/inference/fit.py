@@ -41,6 +41,10 @@ class Fit(Protocol):
     def interval_leaves_out(self) -> str:
         """What the interval of tau does not account for, in words; empty if nothing is known to be left out."""
 
+    @property
+    def effective_draws(self) -> float | None:
+        """How many independent parameter draws the laws are worth; None if they are as good as their number."""
+
     def unsampled(self) -> Iterator[UnsampledCounts]:
         """One law per draw of the parameters; exactly one for plug-in fits."""
 
@@ -59,6 +63,10 @@ class ExpectsSizeIndex(Protocol):
 
     @property
     def sample(self) -> Sample: ...
+
+    @property
+    def parameters_fitted(self) -> int:
+        """The number of parameters that the size index determined."""
 
     def expected_size_index(self, sizes: IntVector) -> Vector:
         """The expected number of sample cells of each size."""

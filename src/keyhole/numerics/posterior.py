@@ -62,6 +62,7 @@ class Drawn:
 
     working: Points
     efficiency: float
+    proposals: int
 
 
 def find_peak(log_likelihood: LogLikelihood, lower: Vector, upper: Vector) -> Peak | None:
@@ -116,7 +117,7 @@ def draw_parameters(
     skewness) the proposal is moved to the weighted mean and spread of its own draws and tried again.
     """
     centre, spread = peak.working, _spread(peak.information)
-    proposals = 4 * draws
+    proposals = 8 * draws
     for _ in range(4):
         root = np.linalg.cholesky(spread)
         normal = rng.standard_normal((proposals, len(centre)))
@@ -139,7 +140,7 @@ def draw_parameters(
     # Systematic resampling: each point is kept as often as its weight says, give or take one.
     place = (rng.random() + np.arange(draws)) / draws
     kept = np.minimum(np.searchsorted(np.cumsum(weight), place), proposals - 1)
-    return Drawn(rng.permutation(points[kept]), efficiency)
+    return Drawn(rng.permutation(points[kept]), efficiency, proposals)
 
 
 def _grid(lower: Vector, upper: Vector) -> Points:
@@ -179,3 +180,15 @@ def _spread(information: Points) -> Points:
     """The inverse information, with flat or rising directions given a wide but finite spread."""
     values, vectors = np.linalg.eigh(information)
     return np.asarray((vectors / np.maximum(values, _WIDEST**-2)) @ vectors.T)
+
+
+def flat_in_spread(log_dispersion: Vector) -> Vector:
+    r"""Log-density of a log-dispersion that makes near-equality one point, not an endless half-line.
+
+    .. math:: \tfrac12 \log\frac{b}{1 + b}
+
+    Near b = 0 the likelihood of a mixture tends to that of equal rates, a positive constant: a density flat in
+    log b would have infinite mass there. This one is flat in :math:`\sqrt b`, the spread of the rates, as is
+    usual for the standard deviation of a random effect, and flat in log b where b is large.
+    """
+    return np.asarray(0.5 * (log_dispersion - np.logaddexp(0.0, log_dispersion)))

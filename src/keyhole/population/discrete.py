@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import IntVector, Vector
+from keyhole.arrays import IntVector, Vector, alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class DiscreteUnsampled:
     probability: Vector
 
     def prob_none(self) -> Vector:
-        return np.full(self.cells, float(self.probability[self.values == 0].sum()))
+        return alike(self.cells, float(self.probability[self.values == 0].sum()))
 
     def mean_match(self) -> Vector:
-        return np.full(self.cells, float((self.probability / (1.0 + self.values)).sum()))
+        return alike(self.cells, float((self.probability / (1.0 + self.values)).sum()))
 
     def draw(self, rng: Generator) -> IntVector:
         if self.cells == 0:

@@ -9,7 +9,7 @@ from math import exp, expm1
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import IntVector, Vector
+from keyhole.arrays import IntVector, Vector, alike
 from keyhole.numerics.log_gamma import log_rising_ratio_at
 
 
@@ -44,14 +44,14 @@ class PolyaUnsampled:
 
     def prob_none(self) -> Vector:
         rest = self.total - self.own
-        return np.full(self.cells, exp(log_rising_ratio_at(rest, self.own, self.trials)))
+        return alike(self.cells, exp(log_rising_ratio_at(rest, self.own, self.trials)))
 
     def mean_match(self) -> Vector:
         rest, excess = self.total - self.own, self.own - 1.0
         # The quotient is a derivative in disguise; a step this small gives its limit at own = 1 (Ewens).
         excess = excess if abs(excess) > 1e-12 else 1e-12
         quotient = -expm1(log_rising_ratio_at(rest + 1.0, excess, self.trials)) / excess
-        return np.full(self.cells, (1.0 + rest * quotient) / (self.trials + 1.0))
+        return alike(self.cells, (1.0 + rest * quotient) / (self.trials + 1.0))
 
     def draw(self, rng: Generator) -> IntVector:
         if self.cells == 0 or self.trials == 0:

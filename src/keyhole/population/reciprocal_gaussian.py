@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy import special
 
-from keyhole.arrays import IntVector, Vector
+from keyhole.arrays import IntVector, Vector, alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class ReciprocalGaussianUnsampled:
         return 2.0 * self.scale / (1.0 + sqrt(1.0 + 2.0 * self.scale))
 
     def prob_none(self) -> Vector:
-        return np.full(self.cells, np.exp(-self.tilt * self._reach) / (1.0 + self._reach))
+        return alike(self.cells, np.exp(-self.tilt * self._reach) / (1.0 + self._reach))
 
     def mean_match(self) -> Vector:
         # d / s = 2 / (2 + d), so that neither s = 0 nor z = 0 divides by zero.
-        return np.full(self.cells, 2.0 / (2.0 + self._reach) * float(special.exprel(-self.tilt * self._reach)))
+        return alike(self.cells, 2.0 / (2.0 + self._reach) * float(special.exprel(-self.tilt * self._reach)))
 
     def draw(self, rng: Generator) -> IntVector:
         rate = self.scale * rng.chisquare(1.0, self.cells)

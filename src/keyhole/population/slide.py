@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import IntVector, Vector
+from keyhole.arrays import IntVector, Vector, alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,16 @@ class SlideUnsampled:
     odds: float
 
     def prob_none(self) -> Vector:
-        return np.asarray(self.mean_match() * np.exp(-self.shape * np.log1p(self.odds)))
+        return alike(self.cells, self._match * float(np.exp(-self.shape * np.log1p(self.odds))))
 
     def mean_match(self) -> Vector:
-        return np.full(self.cells, 1.0 / (1.0 + self.shape * self.odds))
+        return alike(self.cells, self._match)
+
+    @property
+    def _match(self) -> float:
+        return 1.0 / (1.0 + self.shape * self.odds)
 
     def draw(self, rng: Generator) -> IntVector:
-        out = (rng.random(self.cells) >= 1.0 / (1.0 + self.shape * self.odds)).astype(np.int64)
+        out = (rng.random(self.cells) >= self._match).astype(np.int64)
         rate = rng.standard_gamma(self.shape + out) * self.odds
         return out + rng.poisson(np.minimum(rate, 1e18))

@@ -2,13 +2,12 @@
 
 import time
 import warnings
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import Vector
+from keyhole.arrays import Vector, distinct
 from keyhole.errors import FitFailed, NotConverged
 from keyhole.inference.fit import Diagnostic, Fit, MatchesEveryRecord, RiskModel
 from keyhole.population.sample import Sample
@@ -16,13 +15,16 @@ from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
 from keyhole.randomness import DEFAULT_SEED, stream
 from keyhole.risk.estimate import RecordRisk, RiskAssessment, RiskEstimate
-from keyhole.risk.size_index_check import size_index_misfit
+from keyhole.risk.size_index_check import check_size_index
 
 PLUG_IN_DRAWS = 2000
 """Draws of the unsampled counts behind the interval of a plug-in fit."""
 
-KEPT_VALUES = 20_000_000
-"""How many values of r1 are kept, at 4 bytes each, for the per-record intervals."""
+FEWEST_DRAWS, DRAWN_COUNTS = 200, 50_000_000
+"""Joint draws behind an interval: fewer when there are very many uniques, never fewer than the first number."""
+
+FEWEST_KEPT, KEPT_VALUES = 50, 20_000_000
+"""How many laws' r1, and how many values of r1 at 4 bytes each, are kept for the per-record intervals."""
 
 
 def assess_risk(
@@ -55,7 +57,7 @@ def assess_risk(
     except FitFailed as failure:
         return _failed(model, sample, seed, str(failure), time.perf_counter() - started)
     fitted = time.perf_counter()
-    tau1, tau2, records = risk_of_laws(fit.unsampled(), level=level, rng=rng)
+    tau1, tau2, records = risk_of_laws(fit.unsampled(), level=level, effective=fit.effective_draws, rng=rng)
     if every_record and (whole := _every_cell(fit)) is not None:
         records = RecordRisk(records.r1, records.r2, records.r1_low, records.r1_high, whole)
     untrusted = any(diagnostic.verdict == "untrusted" for diagnostic in fit.diagnostics)
@@ -71,7 +73,7 @@ def assess_risk(
         tau2=tau2,
         records=records,
         diagnostics=fit.diagnostics,
-        size_index_misfit=size_index_misfit(fit),
+        size_index=check_size_index(fit),
         seed=seed,
         settings=dict(model.settings),
         seconds_fit=fitted - started,
@@ -80,53 +82,67 @@ def assess_risk(
 
 
 def risk_of_laws(
-    laws: Iterator[UnsampledCounts], *, level: float = 0.95, rng: Generator
+    laws: Iterable[UnsampledCounts], *, level: float = 0.95, effective: float | None = None, rng: Generator
 ) -> tuple[RiskEstimate, RiskEstimate, RecordRisk]:
     r"""tau1, tau2 and the records' risk from one law of the unsampled counts per parameter draw.
 
-    Estimates average the closed forms over the laws. Intervals are quantiles of one joint draw of the
-    unsampled counts per law, so they hold the randomness of the population as well as that of the parameters.
-    The laws are streamed: only their sums, and a thinned set of r1 for the records' intervals, are kept.
+    Estimates average the closed forms over all laws. Intervals are quantiles of joint draws of the unsampled
+    counts, one per law, so they hold the randomness of the population as well as that of the parameters; with
+    very many uniques only some of the laws are drawn from, evenly spread. The laws are streamed.
+
+    Parameters
+    ----------
+    effective
+        How many independent parameter draws the laws are worth; their number, by default.
     """
-    sums = _Sums(level)
-    first, second = next(laws), next(laws, None)
-    sums.add(first)
-    if second is None:
-        for _ in range(PLUG_IN_DRAWS):
+    sums = _Sums(level, effective)
+    first = None
+    for law in laws:
+        first = law if first is None else first
+        sums.add(law, rng)
+    if first is not None and sums.laws == 1:
+        for _ in range(sums.most_draws(PLUG_IN_DRAWS) - 1):
             sums.add_draw(first, rng)
-    else:
-        sums.add_draw(first, rng)
-        for law in chain((second,), laws):
-            sums.add(law)
-            sums.add_draw(law, rng)
     return sums.tau1(), sums.tau2(), sums.records()
 
 
 class _Sums:
     """Running sums over the laws, and the draws of tau."""
 
-    def __init__(self, level: float) -> None:
+    def __init__(self, level: float, effective: float | None) -> None:
         self._level = level
-        self._laws = 0
-        self._r1 = self._r2 = np.zeros(0)
+        self._effective = effective
+        self.laws = 0
+        self._cells = 0
+        self._r1 = self._r2 = np.zeros(1)
         self._expected1: list[float] = []
         self._expected2: list[float] = []
         self._drawn1: list[float] = []
         self._drawn2: list[float] = []
         self._kept: list[np.ndarray[tuple[int], np.dtype[np.float32]]] = []
-        self._stride = 1
+        self._kept_every = self._drawn_every = 1
 
-    def add(self, law: UnsampledCounts) -> None:
-        r1, r2 = law.prob_none(), law.mean_match()
-        self._r1 = self._r1 + r1 if self._laws else r1
-        self._r2 = self._r2 + r2 if self._laws else r2
-        if self._laws % self._stride == 0:
+    def most_draws(self, wanted: int) -> int:
+        """How many joint draws the number of uniques allows."""
+        return min(wanted, max(FEWEST_DRAWS, DRAWN_COUNTS // max(self._cells, 1)))
+
+    def add(self, law: UnsampledCounts, rng: Generator) -> None:
+        whole = law.prob_none()
+        r1, r2 = distinct(whole), distinct(law.mean_match())
+        self._cells = len(whole)
+        self._r1, self._r2 = self._r1 + r1, self._r2 + r2
+        self._expected1.append(float(r1.mean()) * self._cells if self._cells else 0.0)
+        self._expected2.append(float(r2.mean()) * self._cells if self._cells else 0.0)
+        if self.laws % self._kept_every == 0:
             self._kept.append(r1.astype(np.float32))
-            if len(self._kept) * len(r1) > KEPT_VALUES and len(self._kept) > 100:
-                self._kept, self._stride = self._kept[::2], self._stride * 2
-        self._laws += 1
-        self._expected1.append(float(r1.sum()))
-        self._expected2.append(float(r2.sum()))
+            if len(self._kept) * len(r1) > KEPT_VALUES and len(self._kept) > FEWEST_KEPT:
+                self._kept, self._kept_every = self._kept[::2], self._kept_every * 2
+        if self.laws % self._drawn_every == 0:
+            self.add_draw(law, rng)
+            if len(self._drawn1) > 2 * self.most_draws(len(self._drawn1)):
+                self._drawn1, self._drawn2 = self._drawn1[::2], self._drawn2[::2]
+                self._drawn_every *= 2
+        self.laws += 1
 
     def add_draw(self, law: UnsampledCounts, rng: Generator) -> None:
         unsampled = law.draw(rng)
@@ -140,11 +156,14 @@ class _Sums:
         return self._estimate(self._expected2, self._drawn2)
 
     def records(self) -> RecordRisk:
-        r1, r2 = self._r1 / self._laws, self._r2 / self._laws
-        if self._laws == 1:
+        r1, r2 = self._every_cell(self._r1 / self.laws), self._every_cell(self._r2 / self.laws)
+        if self.laws == 1:
             return RecordRisk(r1, r2, None, None)
         low, high = np.quantile(np.stack(self._kept), self._tails(), axis=0).astype(np.float64)
-        return RecordRisk(r1, r2, low, high)
+        return RecordRisk(r1, r2, self._every_cell(low), self._every_cell(high))
+
+    def _every_cell(self, values: Vector) -> Vector:
+        return np.broadcast_to(values, self._cells).copy()
 
     def _tails(self) -> tuple[float, float]:
         return (1 - self._level) / 2, (1 + self._level) / 2
@@ -158,7 +177,7 @@ class _Sums:
             low=float(low),
             high=float(high),
             level=self._level,
-            mcse=0.0 if spread is None else spread / np.sqrt(len(expected)),
+            mcse=0.0 if spread is None else spread / float(np.sqrt(self._effective or len(expected))),
             expected_sd=spread,
         )
 
@@ -184,7 +203,7 @@ def _failed(model: RiskModel, sample: Sample, seed: int, reason: str, seconds: f
         tau2=None,
         records=None,
         diagnostics=(),
-        size_index_misfit=None,
+        size_index=None,
         seed=seed,
         settings=dict(model.settings),
         seconds_fit=seconds,

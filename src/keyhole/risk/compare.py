@@ -36,9 +36,9 @@ def compare_models(
 ) -> Comparison:
     """Assess ``sample`` with each model; a model's numbers do not depend on the others.
 
-    With one model, that model is recommended if it can be trusted. With several, the one whose fitted law
-    reproduces the sample's size index best; models that do not describe the size index are recommended only
-    when no other can be trusted.
+    With one model, that model is recommended if it can be trusted. With several, the one under which the sample's
+    size index is most likely, after a charge for each parameter; models that do not describe the size index are
+    recommended only when no other can be trusted.
     """
     assessments = []
     for done, model in enumerate(models):
@@ -60,19 +60,18 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
     weighted = [found for found in trusted if not _ignores_weights(found)]
     if weighted and len(weighted) < len(trusted):
         return weighted[0].model, "It is the model that uses the weights, which differ from record to record."
-    judged = [found for found in trusted if found.size_index_misfit is not None]
+    judged = [(found.size_index, found.model) for found in trusted if found.size_index is not None]
     if not judged:
         return trusted[0].model, "It is the first model whose fit raised no alarm."
-    best = min(judged, key=lambda found: found.size_index_misfit or 0.0)
-    misfit = best.size_index_misfit or 0.0
+    check, best = min(judged, key=lambda pair: pair[0].criterion)
     words = (
         "could have produced them"
-        if misfit < 2
+        if check.misfit < 2
         else "does not reproduce them well, so every estimate here deserves caution"
     )
-    return best.model, (
-        "Of the models run, it comes closest to the sample's own numbers of cells with one, two, three, ... "
-        f"records (misfit {misfit:.1f}, about 1 for a model that fits) and {words}."
+    return best, (
+        "Of the models run, it explains best the sample's own numbers of cells with one, two, three, ... "
+        f"records (misfit {check.misfit:.1f}, about 1 for a model that fits) and {words}."
     )
 
 

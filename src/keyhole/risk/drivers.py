@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyhole.arrays import IntVector, Vector
-from keyhole.keys.variable import KeyVariable
+from keyhole.keys.numbers import is_band
+from keyhole.keys.variable import MISSING, KeyVariable
 from keyhole.progress import Progress, silent
 from keyhole.table.contingency import ContingencyTable
 
@@ -102,7 +103,7 @@ def coarsening(key: KeyVariable, records: IntVector) -> tuple[IntVector, str]:
     """A mild coarsening of a key: the new code of each level, and the change in words.
 
     Levels that read as numbers or bands are ordered: neighbours are joined in pairs. Otherwise the rarer
-    half of the levels becomes one.
+    half of the levels becomes one. The level of missing values stays by itself.
 
     Examples
     --------
@@ -111,13 +112,15 @@ def coarsening(key: KeyVariable, records: IntVector) -> tuple[IntVector, str]:
     >>> coarsening(KeyVariable("EYES", ("blue", "brown", "green", "grey")), np.array([7, 9, 1, 2]))
     (array([0, 1, 2, 2]), 'its 2 rarest levels joined')
     """
-    size = len(key)
-    if sum(label[:1].isdigit() or label[:1] in "-<>" for label in key.levels) > size / 2:
-        return np.arange(size) // 2, "neighbouring levels joined in pairs"
-    rare = np.argsort(records, kind="stable")[: size - size // 2]
-    merged = np.full(size, -1)
-    merged[np.setdiff1d(np.arange(size), rare)] = np.arange(size - len(rare))
-    merged[rare] = size - len(rare)
+    known = np.array([code for code, label in enumerate(key.levels) if label != MISSING])
+    merged = np.arange(len(key))
+    if sum(is_band(key.levels[code]) for code in known) > len(known) / 2:
+        merged[known] = np.arange(len(known)) // 2
+        return merged, "neighbouring levels joined in pairs"
+    rare = known[np.argsort(records[known], kind="stable")[: len(known) - len(known) // 2]]
+    kept = np.setdiff1d(known, rare)
+    merged[kept] = np.arange(len(kept))
+    merged[rare] = len(kept)
     return merged, f"its {len(rare)} rarest levels joined"
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from keyhole.arrays import Vector
 from keyhole.inference.fit import Diagnostic
 from keyhole.population.sample import Sample
+from keyhole.risk.size_index_check import SizeIndexCheck
 
 Status = Literal["ok", "not-converged", "failed"]
 
@@ -56,7 +57,8 @@ class RecordRisk:
 class RiskAssessment:
     """What one model says of one sample, how surely, and how it was obtained.
 
-    ``tau1``, ``tau2`` and ``records`` are None when the fit failed; ``verdict`` then says why.
+    ``size_index`` is None for models that do not describe the size index. ``tau1``, ``tau2`` and ``records`` are
+    None when the fit failed; ``verdict`` then says why.
     """
 
     model: str
@@ -67,8 +69,13 @@ class RiskAssessment:
     tau2: RiskEstimate | None
     records: RecordRisk | None
     diagnostics: tuple[Diagnostic, ...]
-    size_index_misfit: float | None
+    size_index: SizeIndexCheck | None
     seed: int
     settings: Mapping[str, object]
     seconds_fit: float
     seconds_risk: float
+
+    @property
+    def size_index_misfit(self) -> float | None:
+        """How far the fit is from the sample's size index; about 1 for a model that fits."""
+        return None if self.size_index is None else self.size_index.misfit

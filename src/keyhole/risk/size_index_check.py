@@ -1,31 +1,80 @@
 """Does a fitted model reproduce the sample's own frequencies of frequencies?"""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from keyhole.arrays import Vector
 from keyhole.inference.fit import ExpectsSizeIndex, Fit
 
-BINS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 9), (10, 19), (20, 49))
-"""Sizes compared; beyond the last bin cells are few and large, and say nothing about uniqueness."""
+SIZES = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 9), (10, 19), (20, 49))
+"""Sizes compared; beyond the last, cells are few and large and say nothing about uniqueness."""
+
+RARE = 1.0
+"""Neighbouring sizes are joined until a model expects at least this many cells."""
 
 
-def size_index_misfit(fit: Fit) -> float | None:
-    r"""Mean squared standardised difference between the observed and the expected size index.
+@dataclass(frozen=True, slots=True)
+class SizeIndexCheck:
+    """How a fit compares with the sample's size index.
 
-    .. math:: \frac{1}{B} \sum_{b=1}^{B} \frac{(f_b - E f_b)^2}{E f_b}
+    Attributes
+    ----------
+    misfit
+        Chi-squared per degree of freedom: about 1 for a model whose law could have produced the sample.
+    criterion
+        Minus twice the log-likelihood of the size index, plus a charge for each parameter; the smaller the
+        better, comparable between models of one sample only.
+    """
 
-    with :math:`f_b` the number of cells whose size is in bin b; about 1 or less when the model's law could
-    have produced the sample, since :math:`f_b` is then nearly Poisson. None for models that do not describe
-    the size index.
+    misfit: float
+    criterion: float
+
+
+def check_size_index(fit: Fit) -> SizeIndexCheck | None:
+    r"""Compare the numbers of small cells with what the fit expects, given how many small cells there are.
+
+    With :math:`f_b` cells in the b-th of B groups of sizes and :math:`e_b` expected, scaled to the same total,
+    and p parameters,
+
+    .. math:: \text{misfit} = \frac{1}{B - p} \sum_b \frac{(f_b - e_b)^2}{e_b}, \qquad
+              \text{criterion} = -2 \sum_b f_b \log\frac{e_b}{\sum_c e_c} + p \log \sum_b f_b
+
+    The total is given because a model need not determine it: under Pitman's law the number of cells varies far
+    more than a Poisson number. None for models that do not describe the size index, and for samples too small to
+    tell.
     """
     if not isinstance(fit, ExpectsSizeIndex):
         return None
-    sizes = np.arange(1, BINS[-1][1] + 1)
-    expected = _binned(fit.expected_size_index(sizes), sizes)
-    observed = _binned(np.array([fit.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64), sizes)
-    # An expected count below one cannot be told from zero.
-    return float(np.mean((observed - expected) ** 2 / np.maximum(expected, 1.0)))
+    sizes = np.arange(1, SIZES[-1][1] + 1)
+    expected = _grouped(fit.expected_size_index(sizes))
+    observed = _grouped(np.array([fit.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64))
+    if observed.sum() == 0 or not np.isfinite(expected).all() or expected.sum() <= 0:
+        return None
+    expected *= observed.sum() / expected.sum()
+    parameters = fit.parameters_fitted
+    # The criterion looks at the same groups for every model; the chi-squared joins those a model hardly expects.
+    share = np.maximum(expected / expected.sum(), np.finfo(float).tiny)
+    criterion = -2.0 * float(observed @ np.log(share)) + parameters * float(np.log(observed.sum()))
+    observed, expected = _joined(observed, expected)
+    free = max(len(expected) - parameters, 1)
+    return SizeIndexCheck(float(((observed - expected) ** 2 / expected).sum()) / free, criterion)
 
 
-def _binned(values: Vector, sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Vector:
-    return np.array([values[(sizes >= low) & (sizes <= high)].sum() for low, high in BINS])
+def _grouped(values: Vector) -> Vector:
+    return np.array([values[low - 1 : high].sum() for low, high in SIZES])
+
+
+def _joined(observed: Vector, expected: Vector) -> tuple[Vector, Vector]:
+    """Join neighbours, from the largest sizes down, until each group expects enough cells."""
+    groups: list[list[float]] = [[0.0, 0.0]]
+    for seen, due in zip(observed[::-1], expected[::-1], strict=True):
+        if groups[-1][1] >= RARE:
+            groups.append([0.0, 0.0])
+        groups[-1][0] += seen
+        groups[-1][1] += due
+    if groups[-1][1] < RARE and len(groups) > 1:
+        last = groups.pop()
+        groups[-1] = [groups[-1][0] + last[0], groups[-1][1] + last[1]]
+    joined = np.array(groups)
+    return joined[:, 0], np.maximum(joined[:, 1], np.finfo(float).tiny)

@@ -73,6 +73,10 @@ class IndividualRiskFit:
     def interval_leaves_out(self) -> str:
         return "that the inclusion probability of each combination is itself estimated, from very few records"
 
+    @property
+    def effective_draws(self) -> None:
+        return None
+
     def unsampled(self) -> Iterator[NegativeBinomialUnsampled]:
         unique = self.inclusion[self.sample.table.uniques]
         yield NegativeBinomialUnsampled(np.ones_like(unique), unique)

@@ -5,10 +5,8 @@ from keyhole.table.size_index import SizeIndex
 
 
 def untrusted(index: SizeIndex, what: str) -> Diagnostic:
-    """The sample cannot tell how the law behaves; the estimate is whatever the edge of the search says."""
-    if index.at(1) == index.records:
-        reason = "Every record is unique in the sample, so nothing tells how often combinations repeat"
-    elif index.occupied == 1:
+    """The sample cannot tell how the law behaves; the estimate is whatever the prior says."""
+    if index.occupied == 1:
         reason = "All records share one combination, so nothing tells how combinations differ"
     else:
         reason = "The likelihood has no inner maximum"

@@ -78,15 +78,25 @@ class LikelihoodFit:
     peak: Peak
     working: Points
     efficiency: float
+    proposals: int
     record: TrackRecord
 
     @property
     def interval_leaves_out(self) -> str:
         return LEAVES_OUT
 
+    @property
+    def effective_draws(self) -> float:
+        """Resampling kept some of the proposals, which are themselves worth less than independent draws."""
+        return 1.0 / (1.0 / (self.proposals * self.efficiency) + 1.0 / len(self.working))
+
     def unsampled(self) -> Iterator[UnsampledCounts]:
         for working in self.working:
             yield self.family.law(working).unsampled(self.sample)
+
+    @property
+    def parameters_fitted(self) -> int:
+        return len(self.peak.working)
 
     def expected_size_index(self, sizes: IntVector) -> Vector:
         """Expected number of sample cells of each size at the maximum of the likelihood."""
@@ -188,7 +198,7 @@ def fit_by_likelihood(
         return family.log_likelihood(working) + family.log_prior(working)
 
     drawn = draw_parameters(log_posterior, peak, family.lower, family.upper, draws, rng)
-    return LikelihoodFit(sample, family, peak, drawn.working, drawn.efficiency, record)
+    return LikelihoodFit(sample, family, peak, drawn.working, drawn.efficiency, drawn.proposals, record)
 
 
 def _standard_error(name: str, error: float) -> Diagnostic:

@@ -74,7 +74,7 @@ class PitmanFamily:
 
     def edge(self, peak: Peak) -> Diagnostic | None:
         index = self.index
-        if peak.at_upper[0] or peak.at_upper[1] or index.at(1) == index.records:
+        if peak.at_upper[0] or peak.at_upper[1]:
             return untrusted(index, "new combinations never stop turning up and everyone looks unique")
         if index.occupied == 1:
             return untrusted(index, "theta and sigma fall to their limits and everyone looks alike")

@@ -10,7 +10,7 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.track_record import TrackRecord
 from keyhole.models.superpopulation.edges import caution, untrusted
 from keyhole.models.superpopulation.likelihood_fit import Family
-from keyhole.models.superpopulation.size_index_model import LikelihoodModel
+from keyhole.models.superpopulation.size_index_model import LikelihoodModel, countable
 from keyhole.models.superpopulation.two_parameter import TwoParameter, log_partition
 from keyhole.numerics.posterior import Peak, Points
 from keyhole.population.sample import Sample
@@ -37,7 +37,7 @@ class PoissonGamma(LikelihoodModel):
     record: ClassVar[TrackRecord] = TrackRecord(-81, -65, covered=0, tables=6)
 
     def family(self, sample: Sample) -> Family:
-        return PoissonGammaFamily(sample.size_index, sample.population_size, float(sample.admissible_cells))
+        return PoissonGammaFamily(sample.size_index, sample.population_size, countable(sample.admissible_cells))
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class PoissonGammaFamily:
         return log_partition(self.index, theta, -theta / self.cells, self.cells)
 
     def log_prior(self, working: Points) -> Vector:
-        r"""Density :math:`\theta^{-3/2}` of log theta, which matters only when the sample has few ties.
+        r"""Density :math:`\theta^{-3/2} (1 + \theta / K)` of log theta, which matters only with few ties.
 
-        The number of ties is nearly Poisson with mean n^2 / (2 theta). A power of -2 would make E(theta) unbiased,
-        -1/2 would match the coverage of theta; r1 is concave in theta, so that its own power lies between.
+        Where theta is small against K this is the density of Ewens' model. Where it is large the rates are nearly
+        equal, with a spread of :math:`\sqrt{K/\theta}`, and the density is flat in that spread.
         """
-        return -1.5 * working[:, 0]
+        return -1.5 * working[:, 0] + np.log1p(np.exp(working[:, 0]) / self.cells)
 
     def natural(self, working: Vector) -> Vector:
         theta = float(np.exp(working[0]))
@@ -84,8 +84,6 @@ class PoissonGammaFamily:
 
     def edge(self, peak: Peak) -> Diagnostic | None:
         index = self.index
-        if index.at(1) == index.records:
-            return untrusted(index, "the rates look equal, and the number of cells alone decides the risk")
         if index.occupied == 1 or peak.at_lower[0]:
             return untrusted(index, "one cell takes all and everyone looks alike")
         if peak.at_upper[0]:

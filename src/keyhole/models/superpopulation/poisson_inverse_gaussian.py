@@ -12,10 +12,10 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.track_record import TrackRecord
 from keyhole.models.superpopulation.edges import caution, untrusted
 from keyhole.models.superpopulation.likelihood_fit import Family
-from keyhole.models.superpopulation.size_index_model import LikelihoodModel
+from keyhole.models.superpopulation.size_index_model import LikelihoodModel, countable
 from keyhole.numerics.bessel_polynomial import log_bessel_polynomial
 from keyhole.numerics.log_gamma import log_rising
-from keyhole.numerics.posterior import Peak, Points
+from keyhole.numerics.posterior import Peak, Points, flat_in_spread
 from keyhole.population.reciprocal_gaussian import ReciprocalGaussianUnsampled
 from keyhole.population.sample import Sample
 from keyhole.table.size_index import SizeIndex
@@ -42,7 +42,7 @@ class PoissonInverseGaussian(LikelihoodModel):
     record: ClassVar[TrackRecord] = TrackRecord(-26, 49, covered=0, tables=6)
 
     def family(self, sample: Sample) -> Family:
-        return InverseGaussianFamily(sample.size_index, sample.population_size, float(sample.admissible_cells))
+        return InverseGaussianFamily(sample.size_index, sample.population_size, countable(sample.admissible_cells))
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class InverseGaussianFamily:
         return np.asarray(ways + empty + logs @ index.cells)
 
     def log_prior(self, working: Points) -> Vector:
-        """Flat on the working scale."""
-        return np.zeros(len(working))
+        """Flat in the spread of the rates where they are nearly equal, flat in log b where they are far apart."""
+        return flat_in_spread(working[:, 0])
 
     def natural(self, working: Vector) -> Vector:
         return np.exp(working)
@@ -87,8 +87,6 @@ class InverseGaussianFamily:
 
     def edge(self, peak: Peak) -> Diagnostic | None:
         index = self.index
-        if index.at(1) == index.records:
-            return untrusted(index, "the rates look equal, and the number of cells alone decides the risk")
         if index.occupied == 1 or peak.at_upper[0]:
             return untrusted(index, "one cell takes all and everyone looks alike")
         if peak.at_lower[0]:

@@ -13,7 +13,7 @@ from keyhole.models.superpopulation.edges import caution, untrusted
 from keyhole.models.superpopulation.likelihood_fit import Family
 from keyhole.models.superpopulation.size_index_model import LikelihoodModel
 from keyhole.numerics.log_gamma import log_rising, log_rising_ratio
-from keyhole.numerics.posterior import Peak, Points
+from keyhole.numerics.posterior import Peak, Points, flat_in_spread
 from keyhole.population.sample import Sample
 from keyhole.population.slide import SlideUnsampled
 from keyhole.table.size_index import SizeIndex
@@ -74,8 +74,8 @@ class SlideFamily:
         return np.asarray(ways + logs @ self.index.cells - self.index.occupied * seen)
 
     def log_prior(self, working: Points) -> Vector:
-        """Flat on the working scale."""
-        return np.zeros(len(working))
+        """Flat in the spread of cells' sizes where they are nearly equal, flat in log odds where far apart."""
+        return flat_in_spread(working[:, 1])
 
     def natural(self, working: Vector) -> Vector:
         return np.array([np.exp(working[0] - working[1]), np.exp(working[0])])
@@ -87,7 +87,7 @@ class SlideFamily:
 
     def edge(self, peak: Peak) -> Diagnostic | None:
         index = self.index
-        if index.at(1) == index.records or peak.at_lower[0]:
+        if peak.at_lower[0]:
             return untrusted(index, "nobody seems to share a combination with anybody")
         if peak.at_upper[0]:
             return untrusted(index, "cells seem to hold more people than there are")

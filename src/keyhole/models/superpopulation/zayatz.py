@@ -40,6 +40,7 @@ class Zayatz(SizeIndexModel):
     record: ClassVar[TrackRecord] = TrackRecord(35, 110, covered=0, tables=6)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "ZayatzFit":
+        self.check_ties(sample)
         cells = sample.size_index.cells.astype(float)
         mass = rng.standard_gamma(cells, (self.draws, len(cells)))
         return ZayatzFit(sample, mass / mass.sum(axis=1, keepdims=True))
@@ -64,12 +65,21 @@ class ZayatzFit:
         logs = log_rising_ratio(np.maximum(left, 1.0), self.sample.sample_size - 1.0, sizes - 1.0)
         return np.where(left >= 1.0, sizes * np.exp(logs), 0.0)
 
+    @property
+    def effective_draws(self) -> None:
+        return None
+
     def unsampled(self) -> Iterator[DiscreteUnsampled]:
         uniques, values = self.sample.uniques, self.sample.size_index.sizes - 1
         for shares in self.shares:
             weight = shares * self.seen_once
             # Without uniques nothing is asked, and with a census nothing but size one could be seen once.
             yield DiscreteUnsampled(uniques, values, weight / weight.sum() if uniques else weight)
+
+    @property
+    def parameters_fitted(self) -> int:
+        """Each observed size has a share of its own; their sum is known."""
+        return len(self.sample.size_index.sizes) - 1
 
     def expected_size_index(self, sizes: IntVector) -> Vector:
         """What a sample of n would show if the population had these shares: the check of the assumption."""
@@ -91,17 +101,7 @@ class ZayatzFit:
         words = f"About {self.population_uniques:,.0f} people are expected to be unique in the population."
         lines = [Diagnostic("population_uniques", self.population_uniques, "good", words)]
         known = sample.uniques == 0 or sample.unsampled_size == 0
-        if not known and index.at(1) == index.records:
-            lines.append(
-                Diagnostic(
-                    "boundary",
-                    "all unique",
-                    "untrusted",
-                    "Every record is unique in the sample, so this estimator can only say that all are unique "
-                    "in the population. Do not rely on this estimate.",
-                )
-            )
-        elif not known and int(index.sizes.max()) < 1.0 / sample.sampling_fraction:
+        if not known and int(index.sizes.max()) < 1.0 / sample.sampling_fraction:
             lines.append(
                 Diagnostic(
                     "largest_cell",
