@@ -1,6 +1,8 @@
 """keyhole assess from end to end: what it prints, writes and returns."""
 
+import contextlib
 import json
+import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -195,3 +197,54 @@ def test_an_option_goes_to_the_models_that_have_it(keyhole: Keyhole, survey: Pat
     )  # fmt: skip
     assert ran.status == 0, ran.err
     assert [model["settings"] for model in json.loads(ran.out)["results"]] == [{"draws": 50}, {}]
+
+
+def test_keys_may_be_given_one_by_one_and_hold_commas(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    lines = survey.read_text().splitlines()
+    odd = tmp_path / "odd.csv"
+    odd.write_text("\n".join(['age,"sex, legal",region,weight', *lines[1:]]) + "\n")
+    ran = keyhole(
+        "assess",
+        odd,
+        "--keys",
+        "age",
+        "--keys",
+        '"sex, legal",region',
+        "--population-size",
+        "45000",
+        "--model",
+        "ewens",
+        "--json",
+        "-",
+    )
+    assert ran.status == 0, ran.err
+    assert json.loads(ran.out)["data"]["keys"] == ["age", "sex, legal", "region"]
+
+
+def test_a_sqlite_file_needs_no_address(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    path = tmp_path / "survey.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table people (age text, sex text)")
+        connection.executemany(
+            "insert into people values (?, ?)", [(row["age"], row["sex"]) for row in rows(survey)]
+        )
+        connection.commit()
+    ran = keyhole(
+        "assess",
+        path,
+        "--table",
+        "people",
+        "--keys",
+        "age,sex",
+        "--population-size",
+        "45000",
+        "--model",
+        "ewens",
+        "--json",
+        "-",
+    )
+    assert ran.status == 0, ran.err
+    assert json.loads(ran.out)["data"]["records"] == 2000
+    told = keyhole("assess", path, "--keys", "age,sex", "--population-size", "45000")
+    assert told.status == 2
+    assert "--table" in told.err

@@ -1,5 +1,6 @@
 """Bad input: exit status 2, one clear line, nothing written, no record's values."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,3 +206,51 @@ def test_a_fault_of_ours_quotes_no_data(
     assert SECRET not in ran.err
     assert "KeyError at test_bad_input.py" in ran.err
     assert not list(work.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--report", "--json", "--records"])
+def test_an_input_is_never_overwritten(keyhole: Keyhole, work: Path, people: Path, option: str) -> None:
+    before = people.read_bytes()
+    link = people.parent / "link.csv"
+    link.symlink_to(people)
+    for place in (people, link):
+        ran = keyhole("assess", people, "--keys", "age", "--population-size", "900", option, place)
+        refused(ran, work, "input")
+    assert people.read_bytes() == before
+
+
+def test_a_rule_file_is_never_overwritten(keyhole: Keyhole, work: Path, people: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "recode.yaml"
+    rules.write_text("age: {top: 5}")
+    ran = keyhole(
+        "assess", people, "--keys", "age", "--population-size", "900", "--recode", rules, "--json", rules
+    )
+    refused(ran, work, "input")
+    assert rules.read_text() == "age: {top: 5}"
+
+
+def test_two_results_do_not_share_a_file(keyhole: Keyhole, work: Path, people: Path, tmp_path: Path) -> None:
+    ran = keyhole(
+        "assess",
+        people,
+        "--keys",
+        "age",
+        "--population-size",
+        "900",
+        "--json",
+        tmp_path / "x",
+        "--report",
+        tmp_path / "x",
+    )
+    refused(ran, work, "same file")
+
+
+def test_only_files_are_replaced(keyhole: Keyhole, work: Path, people: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused(
+        keyhole("assess", people, "--keys", "age", "--population-size", "900", "--report", pipe),
+        work,
+        "not a file",
+    )
+    assert pipe.is_fifo()

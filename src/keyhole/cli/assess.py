@@ -1,6 +1,7 @@
 """keyhole assess and keyhole compare: the disclosure risk of one file, by one model or by several."""
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -50,7 +51,7 @@ def assess(
     load = partial(
         load_sample,
         data,
-        names(keys),
+        names(*keys),
         population_size=population_size,
         sampling_fraction=sampling_fraction,
         weights=weights,
@@ -64,5 +65,13 @@ def assess(
     run(
         load,
         Choice(context.info_name or "assess", asked, model_option, seed, kappa1, kappa2, weights is not None),
-        Outputs(out=out, json=json, records=records, all_records=all_records, report=report, quiet=quiet),
+        Outputs(
+            inputs=tuple(filter(None, (Path(data), zeros, recode, levels))),
+            out=out,
+            json=json,
+            records=records,
+            all_records=all_records,
+            report=report,
+            quiet=quiet,
+        ),
     )

@@ -1,5 +1,6 @@
 """A sample ready for the models, and what the user should be told of the input."""
 
+import csv
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,9 +35,16 @@ def prepare(load: Callable[[], LoadedSample]) -> Job:
     return Job(loaded.microdata.source, loaded.sample, tuple(told), loaded.cells_of_records)
 
 
-def names(text: str) -> list[str]:
-    """A comma-separated list of names."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+def names(*texts: str) -> list[str]:
+    """Comma-separated names; a name with a comma in it stands in double quotes.
+
+    Examples
+    --------
+    >>> names("age, sex", '"sex, legal"')
+    ['age', 'sex', 'sex, legal']
+    """
+    rows = csv.reader(texts, skipinitialspace=True)
+    return [name.strip() for row in rows for name in row if name.strip()]
 
 
 def settings(pairs: Sequence[str] | None) -> dict[str, str]:

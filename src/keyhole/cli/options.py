@@ -16,7 +16,10 @@ Data = Annotated[
     ),
 ]
 Keys = Annotated[
-    str, typer.Option("--keys", metavar="A,B,C", help="Columns an intruder may know, separated by commas.")
+    list[str],
+    typer.Option(
+        "--keys", metavar="A,B,C", help="Columns an intruder may know; quote a name with a comma: '\"a, b\",c'."
+    ),
 ]
 PopulationSize = Annotated[
     int | None,

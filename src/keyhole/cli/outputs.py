@@ -17,6 +17,7 @@ RECORD_SUFFIXES = (".csv", ".parquet")
 class Outputs:
     """What to write, as the options say; with none given, report.html in the current folder."""
 
+    inputs: tuple[Path, ...] = ()
     out: Path | None = None
     json: str | None = None
     records: Path | None = None
@@ -25,19 +26,27 @@ class Outputs:
     quiet: bool = False
 
     def check(self) -> None:
-        """Refuse what could not be written, before any work is done."""
+        """Refuse what could not or must not be written, before any work is done."""
         if self.records is not None and self.records.suffix.lower() not in RECORD_SUFFIXES:
             raise InputError(f"--records writes {' or '.join(RECORD_SUFFIXES)}; found {self.records.name!r}.")
         if self.all_records and self.records is None:
             raise InputError("--all-records says what --records writes; give --records PATH too.")
         if self.out is not None and self.out.exists() and not self.out.is_dir():
             raise InputError(f"--out needs a folder, and {str(self.out)!r} is a file.")
-        asked = (self.report, None if self.json in (None, "-") else Path(self.json), self.records)
-        for path in filter(None, asked):
-            if path.is_dir() or not path.resolve().parent.is_dir():
-                raise InputError(
-                    f"Cannot write {str(path)!r}: its folder does not exist, or it is a folder itself."
-                )
+        for path in self.files:
+            if path.parent != self.out and not path.resolve().parent.is_dir():
+                raise InputError(f"Cannot write {str(path)!r}: its folder does not exist.")
+            if path.exists() and not path.is_file():
+                raise InputError(f"Cannot write {str(path)!r}: something that is not a file has that name.")
+            if any(path.resolve() == given.resolve() for given in self.inputs):
+                raise InputError(f"{str(path)!r} is an input of this command; it would be overwritten.")
+        if len({path.resolve() for path in self.files}) < len(self.files):
+            raise InputError("Two results would be written to the same file; give each a name of its own.")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that will be written."""
+        return tuple(filter(None, (self.report_path, self.json_path, self.records)))
 
     @property
     def json_path(self) -> Path | None:
@@ -67,8 +76,10 @@ def deliver(
     from keyhole.report.json_result import to_json, to_text
     from keyhole.report.writing import private_folder, write_private
 
-    if outputs.out is not None:
+    if outputs.out is not None and any(path.parent == outputs.out for path in outputs.files):
         private_folder(outputs.out)
+    if outputs.records is not None:  # first: it is the largest, and the likeliest to fail
+        _write_records(outputs.records, job, comparison)
     result = to_text(to_json(comparison, command=command, truth=truth))
     if outputs.json_path is not None:
         write_private(outputs.json_path, result)
@@ -76,8 +87,6 @@ def deliver(
         from keyhole.report.html import render_html
 
         write_private(outputs.report_path, render_html(report))
-    if outputs.records is not None:
-        _write_records(outputs.records, job, comparison)
     if outputs.json == "-":
         sys.stdout.write(result)
     elif not outputs.quiet:
@@ -98,5 +107,5 @@ def _show(report: Report, outputs: Outputs) -> None:
 
     console = Console()
     render_text(report, console)
-    for path in filter(None, (outputs.report_path, outputs.json_path, outputs.records)):
+    for path in outputs.files:
         console.print(f"Written: {path}", highlight=False, markup=False, soft_wrap=True)

@@ -119,6 +119,10 @@ def _without_records(source: str) -> Iterator[None]:
         yield
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():  # what DuckDB makes of Ctrl-C inside a query
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.OutOfMemoryException:
         raise UnreadableData(
             f"Tabulating {source} needs more memory or temporary disk space than there is. "

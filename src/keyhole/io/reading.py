@@ -13,6 +13,9 @@ DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 PARQUET = (".parquet", ".pq")
 STATISTICAL = (".sav", ".zsav", ".dta", ".sas7bdat")
 DUCKDB = (".duckdb", ".db", ".ddb")
+SQLITE = b"SQLite format 3\0"
+"""How every SQLite file begins, whatever its name ends with."""
+
 SCHEMES = ("postgresql", "postgres", "sqlite", "duckdb")
 
 
@@ -45,6 +48,8 @@ def read(source: Any, *, table: str | None = None) -> Microdata:
 
 def _read_file(path: Path, table: str | None) -> Microdata:
     _check_file(path)
+    if _begins_with(path, SQLITE):
+        return _read_url(f"sqlite:///{path.resolve()}", table)
     kind = (
         path.suffixes[-2].lower()
         if path.suffix.lower() == ".gz" and len(path.suffixes) > 1
@@ -105,6 +110,11 @@ def _named(table: str | None, where: str) -> str:
     if not table:
         raise UnreadableData(f"{where.removeprefix('table ')} is a database: name the table with --table.")
     return table
+
+
+def _begins_with(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
 
 
 def _check_file(path: Path) -> None:

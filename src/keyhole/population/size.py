@@ -20,13 +20,14 @@ def population_size(table: ContingencyTable, *, size: int | None = None, fractio
     >>> population_size(table, fraction=0.05)
     60
     """
-    given = [name for name, value in (("size", size), ("sampling fraction", fraction)) if value is not None]
+    told = (("a population size", size), ("a sampling fraction", fraction))
+    given = [name for name, value in told if value is not None]
     if table.weights is not None:
         given.append("weights")
     if len(given) != 1:
         raise InvalidPopulation(
-            "Give exactly one of the population size, the sampling fraction and the weights; "
-            f"found {', '.join(given) or 'none of them'}."
+            "Give exactly one of the population size (--population-size), the sampling fraction "
+            f"(--sampling-fraction) and the weights (--weights); found {' and '.join(given) or 'none of them'}."
         )
     if size is not None:
         return at_least_the_sample(size, table.records)

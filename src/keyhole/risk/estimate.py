@@ -1,7 +1,7 @@
 """A number with its uncertainty, and all that one model says of one sample."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from keyhole.arrays import Vector
@@ -46,11 +46,11 @@ class RecordRisk:
     ``r2_every_cell`` is E(1/F | f) of every occupied cell, when it was asked for and the model can tell.
     """
 
-    r1: Vector
-    r2: Vector
-    r1_low: Vector | None
-    r1_high: Vector | None
-    r2_every_cell: Vector | None = None
+    r1: Vector = field(repr=False)
+    r2: Vector = field(repr=False)
+    r1_low: Vector | None = field(repr=False)
+    r1_high: Vector | None = field(repr=False)
+    r2_every_cell: Vector | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class RiskAssessment:
     """
 
     model: str
-    sample: Sample
+    sample: Sample = field(repr=False)
     status: Status
     verdict: str
     tau1: RiskEstimate | None
     tau2: RiskEstimate | None
-    records: RecordRisk | None
+    records: RecordRisk | None = field(repr=False)
     diagnostics: tuple[Diagnostic, ...]
     size_index: SizeIndexCheck | None
     seed: int

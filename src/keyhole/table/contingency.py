@@ -1,7 +1,7 @@
 """Who shares a combination: the occupied cells of a cross-classification, and their counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -38,9 +38,9 @@ class ContingencyTable:
     """
 
     keys: tuple[KeyVariable, ...]
-    cells: Codes
-    counts: IntVector
-    weights: Vector | None = None
+    cells: Codes = field(repr=False)
+    counts: IntVector = field(repr=False)
+    weights: Vector | None = field(default=None, repr=False)
 
     @classmethod
     def from_codes(
