@@ -254,3 +254,32 @@ def test_only_files_are_replaced(keyhole: Keyhole, work: Path, people: Path, tmp
         "not a file",
     )
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("options", [("--population-size", str(10**30)), ("--sampling-fraction", "1e-320")])
+def test_more_people_than_ever_lived(keyhole: Keyhole, work: Path, people: Path, options: tuple[str, str]) -> None:
+    refused(keyhole("assess", people, "--keys", "age", *options), work, "people")
+
+
+def test_all_results_are_written_or_none(keyhole: Keyhole, work: Path, people: Path, tmp_path: Path) -> None:
+    """The last file cannot be written; the others must not be there either."""
+    place = tmp_path / "results"
+    place.mkdir()
+    ran = keyhole(
+        "assess",
+        people,
+        "--keys",
+        "age,sex,place",
+        "--population-size",
+        "900",
+        "--model",
+        "ewens",
+        "--json",
+        place / "a.json",
+        "--report",
+        place / "r.html",
+        "--records",
+        "/proc/self/records.csv",
+    )
+    refused(ran, work, "records.csv")
+    assert not list(place.iterdir())

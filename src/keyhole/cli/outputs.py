@@ -1,6 +1,7 @@
 """Where results go: checked before the work starts, written privately and atomically when it is done."""
 
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,21 +73,25 @@ def deliver(
     command: str,
     truth: Truth | None = None,
 ) -> None:
-    """Write the files that were asked for, then show the summary."""
+    """Write the files that were asked for, all or none of them, then show the summary."""
     from keyhole.report.json_result import to_json, to_text
-    from keyhole.report.writing import private_folder, write_private
+    from keyhole.report.writing import private_file, private_folder
 
-    if outputs.out is not None and any(path.parent == outputs.out for path in outputs.files):
-        private_folder(outputs.out)
-    if outputs.records is not None:  # first: it is the largest, and the likeliest to fail
-        _write_records(outputs.records, job, comparison)
     result = to_text(to_json(comparison, command=command, truth=truth))
+    documents = {}
     if outputs.json_path is not None:
-        write_private(outputs.json_path, result)
+        documents[outputs.json_path] = result
     if outputs.report_path is not None:
         from keyhole.report.html import render_html
 
-        write_private(outputs.report_path, render_html(report))
+        documents[outputs.report_path] = render_html(report)
+    if outputs.out is not None and any(path.parent == outputs.out for path in outputs.files):
+        private_folder(outputs.out)
+    with ExitStack() as unfinished:  # the files take their places when the last of them is written
+        for path, text in documents.items():
+            unfinished.enter_context(private_file(path)).write_bytes(text.encode("utf-8", "backslashreplace"))
+        if outputs.records is not None:
+            _write_records(outputs.records, job, comparison)
     if outputs.json == "-":
         sys.stdout.write(result)
     elif not outputs.quiet:

@@ -16,12 +16,14 @@ def terminal_progress(quiet: bool) -> Iterator[Progress]:
         return
     from rich.console import Console
     from rich.status import Status
+    from rich.text import Text
 
     # Rich's status line honours NO_COLOR and cleans up after itself, also when interrupted.
     with Status("reading", console=Console(stderr=True)) as status:
 
         def show(task: str, done: int, total: int | None = None, note: str = "") -> None:
             count = f" {done:,} of {total:,}" if total else ""
-            status.update(f"{task}{count}{f': {note}' if note else ''}")
+            # As Text: the name of a key must not turn into markup.
+            status.update(Text(f"{task}{count}{f': {note}' if note else ''}"))
 
         yield throttled(show, time.monotonic)

@@ -1,9 +1,10 @@
 """How many people the sample stands for: told, or worked out from a sampling fraction or from weights."""
 
-from math import isfinite
-
 from keyhole.errors import InvalidPopulation
 from keyhole.table.contingency import ContingencyTable
+
+LARGEST = 10**12
+"""More people than have ever lived."""
 
 SCALED_TO_SAMPLE = 0.001
 """Weights that differ and add up to the sample size, within this relative distance, have been rescaled."""
@@ -30,22 +31,26 @@ def population_size(table: ContingencyTable, *, size: int | None = None, fractio
             f"(--sampling-fraction) and the weights (--weights); found {' and '.join(given) or 'none of them'}."
         )
     if size is not None:
-        return at_least_the_sample(size, table.records)
+        return at_least_the_sample(_countable(size), table.records)
     if fraction is not None:
         if not 0 < fraction <= 1:
             raise InvalidPopulation(f"The sampling fraction must be above 0 and at most 1; found {fraction:g}.")
-        return round(table.records / fraction)
+        return _countable(table.records / fraction)
     assert table.weights is not None
     total = float(table.weights.sum())
-    if not isfinite(total):
-        raise InvalidPopulation("The weights add up to more than a number can hold.")
     census = bool((table.weights == table.counts).all())
     if total < table.records * (1 + SCALED_TO_SAMPLE) and not census:
         raise InvalidPopulation(
             f"The weights add up to {total:,.0f} for {table.records:,} records. A weight is the number of people "
             "a record stands for, itself included; weights scaled to add up to the sample size cannot be used."
         )
-    return round(total)
+    return _countable(total)
+
+
+def _countable(people: float) -> int:
+    if not people <= LARGEST:
+        raise InvalidPopulation(f"A population of more than {LARGEST:,} people cannot be right.")
+    return round(people)
 
 
 def at_least_the_sample(size: int, records: int) -> int:

@@ -52,6 +52,18 @@ def write_records(path: str | os.PathLike[str], assessment: RiskAssessment, cell
     how = FORMATS.get(Path(path).suffix.lower())
     if how is None:
         raise InputError(f"Cannot tell the format of {Path(path).name!r}: end its name in .csv or .parquet.")
+    try:
+        _write(path, how, assessment, cells_of_records)
+    except duckdb.Error:
+        problem = InputError(f"Cannot write {str(path)!r}: the disk may be full.")
+    else:
+        return
+    raise problem
+
+
+def _write(path: str | os.PathLike[str], how: str, assessment: RiskAssessment, cells_of_records: IntVector) -> None:
+    import duckdb
+
     by_cell = _by_cell(assessment)
     # The rows wait in a database file rather than in memory; its folder is readable by its owner only.
     with (

@@ -1,0 +1,30 @@
+"""The progress line on a terminal shows names as they are."""
+
+import io
+import sys
+
+import pytest
+
+from keyhole.cli.terminal import terminal_progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_key_that_looks_like_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with terminal_progress(quiet=False) as progress:
+        progress("contribution of each key", 3, 3, "[/red]")
+    assert "[/red]" in screen.getvalue()
+
+
+def test_nobody_watching_means_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with terminal_progress(quiet=False) as progress:
+        progress("models", 1, 2)
+    assert screen.getvalue() == ""
