@@ -1,6 +1,6 @@
 """How far are the models of the size index from the truth on real populations? Prints a Markdown table.
 
-For every table of a real population whose truth is known, draws a 5% sample as its SOURCE.md says and
+For every table of a real population whose truth is known, draws samples of three sizes as its SOURCE.md says and
 prints each model's tau1 and tau2 beside the truth. Populations that are not on this machine are skipped.
 
     python scripts/superpopulation_on_real_tables.py [FOLDER]
@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from keyhole.arrays import Codes
 from keyhole.errors import NotConverged
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import CATALOGUE, model_named
@@ -22,7 +23,7 @@ from keyhole.risk.assess import assess_risk
 from keyhole.table.contingency import ContingencyTable
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
-FRACTION = 0.05
+SIZES, FRACTION = (1000, 5000), 0.05
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,13 @@ def main() -> None:
 
 def report(table: Table, path: Path) -> None:
     """Print the rows of one population."""
-    sample, truth = sampled(table, path)
+    people, keys = records(table, path)
+    for size in (*SIZES, round(FRACTION * len(people))):
+        report_sample(table, *sampled(people, keys, size))
+
+
+def report_sample(table: Table, sample: Sample, truth: tuple[int, float]) -> None:
+    """Print the rows of one sample."""
     for name in CATALOGUE:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
@@ -85,8 +92,8 @@ def report(table: Table, path: Path) -> None:
         )
 
 
-def sampled(table: Table, path: Path) -> tuple[Sample, tuple[int, float]]:
-    """A 5% simple random sample without replacement, and its true tau1 and tau2."""
+def records(table: Table, path: Path) -> tuple[Codes, list[KeyVariable]]:
+    """Everybody in the population, coded."""
     columns = table.keys.split(",")
     quoted = ", ".join(f'"{column}"' for column in columns)
     with duckdb.connect() as connection:
@@ -100,9 +107,13 @@ def sampled(table: Table, path: Path) -> tuple[Sample, tuple[int, float]]:
         labels, code = np.unique(np.asarray(fetched[column]), return_inverse=True)
         keys.append(KeyVariable(column, tuple(str(label) for label in labels)))
         codes.append(code)
-    people = np.column_stack(codes)
+    return np.column_stack(codes), keys
+
+
+def sampled(people: Codes, keys: list[KeyVariable], size: int) -> tuple[Sample, tuple[int, float]]:
+    """A simple random sample without replacement, and its true tau1 and tau2."""
     population = ContingencyTable.from_codes(keys, people)
-    chosen = np.random.default_rng(1).choice(len(people), round(FRACTION * len(people)), replace=False)
+    chosen = np.random.default_rng(1).choice(len(people), size, replace=False)
     sample = ContingencyTable.from_codes(keys, people[chosen])
     sizes = population.counts[population.find(sample.cells[sample.uniques])]
     return Sample(sample, len(people)), (int((sizes == 1).sum()), float((1 / sizes).sum()))

@@ -1,6 +1,6 @@
 """The array types that travel between the layers."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,17 @@ Vector: TypeAlias = NDArray[np.float64]
 IntVector: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
+Array = TypeVar("Array", bound=NDArray[Any])
+
 Codes: TypeAlias = NDArray[np.integer[Any]]
 """Rows of level codes, one column per key variable, each code counted from 0."""
+
+
+def read_only(values: Array) -> Array:
+    """A view of an array that cannot be written to: what frozen results hold."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def alike(length: int, value: float) -> Vector:

@@ -99,3 +99,15 @@ def test_draws_that_are_worth_less_have_a_larger_error() -> None:
     plain, _, _ = risk_of_laws(laws, rng=np.random.default_rng(0))
     worth, _, _ = risk_of_laws(laws, effective=0.75, rng=np.random.default_rng(0))
     assert worth.mcse == pytest.approx(2 * plain.mcse)
+
+
+def test_results_cannot_be_changed() -> None:
+    sample = random_sample()
+    found = assess_risk(Geometric(), sample)
+    assert found.records is not None
+    with pytest.raises(ValueError, match="read-only"):
+        found.records.r1[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        sample.table.counts[0] = 7
+    assert "r1=" not in repr(found)
+    assert "counts=" not in repr(sample)

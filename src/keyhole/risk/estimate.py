@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from keyhole.arrays import Vector
+from keyhole.arrays import Vector, read_only
 from keyhole.inference.fit import Diagnostic
 from keyhole.population.sample import Sample
 from keyhole.risk.size_index_check import SizeIndexCheck
@@ -51,6 +51,12 @@ class RecordRisk:
     r1_low: Vector | None = field(repr=False)
     r1_high: Vector | None = field(repr=False)
     r2_every_cell: Vector | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("r1", "r2", "r1_low", "r1_high", "r2_every_cell"):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, read_only(values))
 
 
 @dataclass(frozen=True, slots=True)

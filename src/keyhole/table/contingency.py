@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.arrays import Codes, IntVector, Vector, read_only
 from keyhole.errors import InvalidKeys, UnknownKeyVariable
 from keyhole.keys.variable import KeyVariable
 from keyhole.table.packing import Packing, code_type, rank_rows
@@ -41,6 +41,12 @@ class ContingencyTable:
     cells: Codes = field(repr=False)
     counts: IntVector = field(repr=False)
     weights: Vector | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("cells", "counts", "weights"):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, read_only(values))
 
     @classmethod
     def from_codes(
