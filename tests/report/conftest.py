@@ -51,12 +51,14 @@ class ToyFit:
 
 @dataclass(frozen=True)
 class DescribingFit(ToyFit):
-    """A fit that also expects a size index, off by a known factor."""
+    """A fit that also expects a size index, with ``factor`` times as many uniques as there are."""
 
     factor: float = 1.0
+    parameters_fitted: int = 2
 
     def expected_size_index(self, sizes: IntVector) -> Vector:
-        return self.factor * np.array([self.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64)
+        found = np.array([self.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64)
+        return np.where(sizes == 1, self.factor, 1.0) * found
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class ToyModel:
     draws: int = 1
     fails: str = ""
     untrusted: bool = False
+    admits: tuple[Diagnostic, ...] = ()
     factor: float | None = None
     settings: Mapping[str, object] = field(default_factory=lambda: {"mean": 1.5, "label": "a<b"})
 
@@ -89,11 +92,12 @@ class ToyModel:
         checks = (
             Diagnostic("rhat_tau1", *met, words),
             Diagnostic("boundary", "interior", "good", "The parameters are inside their range."),
+            *self.admits,
         )
         leaves_out = "" if self.draws > 1 else "the uncertainty of the fitted parameters"
         if self.factor is None:
             return ToyFit(sample, laws, checks, leaves_out)
-        return DescribingFit(sample, laws, checks, leaves_out, self.factor)
+        return DescribingFit(sample, laws, checks, leaves_out, factor=self.factor)
 
 
 def make_sample(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keyhole.inference.fit import IGNORED_WEIGHTS, Diagnostic
 from keyhole.population.sample import Sample
 from keyhole.report.content import Report, compose
 from keyhole.report.levels import FEW_RECORDS, level_lines
@@ -102,9 +103,33 @@ def test_weights_and_impossible_cells_are_assumptions(compared: Any, sample: Sam
     with_rules = module.Sample(heavy, sample.population_size, Rules())  # type: ignore[arg-type]
     report = report_of(compared(toy(), on=with_rules))
     words = {assumption.topic: assumption.words for assumption in report.assumptions}
-    assert "survey weights" in words["How the sample was drawn"]
+    assert "the chance that the survey weights imply" in words["How the sample was drawn"]
+    assert "same chance" not in words["How the sample was drawn"]
+    assert "added up from the survey weights" in words["The size of the population"]
     assert words["Impossible combinations"].startswith("50% of the combinations")
     assert report.data.admissible_cells == 540
+
+
+def test_models_that_ignore_the_weights_are_named(compared: Any, sample: Sample, toy: Any) -> None:
+    ignores = Diagnostic(IGNORED_WEIGHTS, 0.4, "caution", "The weights differ.")
+    weighted = replace(sample, table=replace(sample.table, weights=sample.table.counts * 20.0))
+
+    def drawn(*models: Any) -> str:
+        found = report_of(compared(*models, on=weighted)).assumptions
+        return next(one.words for one in found if one.topic == "How the sample was drawn")
+
+    both = drawn(toy("a", admits=(ignores,)), toy("b"))
+    assert "Weights are not used by a, which takes all chances to be equal." in both
+    assert "everybody with the same chance" not in both
+    assert drawn(toy("a", admits=(ignores,))).endswith("the chances did differ, and a does not use them.")
+
+
+def test_what_several_intervals_leave_out_is_said_once(everyday: Comparison) -> None:
+    report = report_of(everyday)
+    assert report.said_once == (
+        "The intervals of pitman and ewens leave out the uncertainty of the fitted parameters.",
+    )
+    assert not any("leaves out" in model.verdict for model in report.models)
 
 
 def test_plug_in_intervals_are_called_too_narrow(everyday: Comparison) -> None:

@@ -1,9 +1,13 @@
 """The page is one file, complete in itself, whatever the labels."""
 
+import os
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -190,3 +194,23 @@ def test_awkward_samples_make_sound_pages(case: str, compared: Any, sampled: Any
     assert_self_contained(html)
     assert "None" not in "".join(Page(html).text)
     assert "nan" not in re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL).split()
+
+
+def test_matplotlib_is_silent_without_a_home(tmp_path: Path) -> None:
+    home = tmp_path / "nowhere"
+    home.write_text("a file, so that no directory can be made in it")
+    code = "from keyhole.report.pictures import _quiet\nwith _quiet():\n    import matplotlib.font_manager\n"
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MPLCONFIGDIR", "XDG_CACHE_HOME")
+    }
+    environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert ran.stderr == ""
+
+
+def test_the_size_index_is_explained_and_nothing_is_said_for_every_model(html: str) -> None:
+    text = " ".join(" ".join(Page(html).text).split())
+    assert text.index("is called the size index of the file") < text.index("misfit compares it")
+    assert text.count("the uncertainty of the fitted parameters") == 1
+    assert "It gives every unique record the same risk" not in text
+    assert "Every unique record has the same risk by pitman and ewens." in text

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from keyhole.report.json_result import to_json, to_text
 from keyhole.risk.compare import Comparison
+from keyhole.risk.size_index_check import SizeIndexCheck
 from keyhole.risk.truth import Truth
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -142,7 +143,7 @@ def test_nothing_recommended_is_null(compared: Any, toy: Any) -> None:
 def test_what_is_not_a_number_becomes_null(everyday: Comparison) -> None:
     odd = replace(
         everyday.assessments[0],
-        size_index_misfit=float("nan"),
+        size_index=SizeIndexCheck(float("nan"), 1.0),
         settings={"a": np.array([1.0, np.inf]), "b": np.int64(3), "c": ("x", None), "d": {"e": -np.inf}, "f": 1j},
     )
     found = parsed(replace(everyday, assessments=(odd,))).results[0]

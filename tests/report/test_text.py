@@ -1,6 +1,7 @@
 """The terminal summary fits its terminal, and says the same without colours."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,19 +9,26 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from keyhole.report.content import compose
+from keyhole.report.content import Report, compose
 from keyhole.report.text import render_text
+from keyhole.report.words import rounded
 from keyhole.risk.compare import Comparison
+from keyhole.risk.estimate import RiskEstimate
 from keyhole.risk.truth import Truth
 
 
-def printed(comparison: Comparison, width: int = 100, *, terminal: bool = False, **options: Any) -> str:
+def rendered(report: Report, width: int = 100, *, terminal: bool = False) -> str:
     out = io.StringIO()
     console = Console(
         file=out, width=width, force_terminal=terminal, color_system="standard" if terminal else None
     )
-    render_text(compose(comparison, source="survey.csv", command="keyhole assess", **options), console)
+    render_text(report, console)
     return out.getvalue()
+
+
+def printed(comparison: Comparison, width: int = 100, *, terminal: bool = False, **options: Any) -> str:
+    report = compose(comparison, source="survey.csv", command="keyhole assess", **options)
+    return rendered(report, width, terminal=terminal)
 
 
 def test_the_summary_has_the_table_the_verdict_and_the_warnings(everyday: Comparison) -> None:
@@ -77,3 +85,31 @@ def test_every_awkward_case_can_be_printed(compared: Any, sampled: Any, toy: Any
     assert "No record is unique" in printed(compared(on=nobody))
     assert "could not be estimated" in printed(compared(toy(fails="No.")))
     assert "believe first" not in printed(compared(toy(fails="No.")))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("number", [2_974_321.0, 9_999_999.0])
+def test_large_numbers_results_and_the_mark_are_never_cut(
+    compared: Any, toy: Any, width: int, number: float
+) -> None:
+    huge = RiskEstimate(number, number * 0.99, number, 0.95, 0.0, None)
+    names = ("slide-negative-binomial", "poisson-inverse-gaussian", "benedetti-franconi")
+    found = compared(*(toy(name, factor=factor) for name, factor in zip(names, (2.0, 1.0, 9.0), strict=True)))
+    report = compose(found, source="survey.csv", command="keyhole assess")
+    models = tuple(replace(one, tau1=huge, tau2=huge) for one in report.models)
+    text = rendered(replace(report, models=models), width)
+    table = text[text.index("model ") : text.index("* believe first")]
+    assert "…" not in table
+    assert "result" in table
+    for part in ("binomial", "gaussian *", "franconi", rounded(number), rounded(number * 0.99), "fits", "passed"):
+        assert part in table
+    assert table.count(rounded(number * 0.99)) == 6
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+def test_results_that_are_not_plain_are_explained(compared: Any, toy: Any) -> None:
+    assert "Fits poorly, does not fit: it does not reproduce" in printed(compared(toy(factor=2.0)))
+    assert "Not checked: " in printed(compared(toy()))
+    plain = printed(compared(toy(factor=1.0)))
+    assert "Not checked" not in plain
+    assert "Fits poorly" not in plain

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from keyhole.errors import InputError
+from keyhole.inference.fit import Diagnostic
+from keyhole.inference.track_record import TRACK_RECORD
+from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
+from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT, misfit_figure
 from keyhole.report.content import Report, compose
 from keyhole.risk.compare import Comparison
 from keyhole.risk.truth import Truth
+from keyhole.table.contingency import ContingencyTable
 
 
 def report_of(comparison: Comparison, **options: Any) -> Report:
@@ -122,13 +127,13 @@ def test_the_verdict_says_how_far_models_agree(
 
 def test_a_model_that_does_not_fit_does_not_count(compared: Any, toy: Any) -> None:
     report = report_of(compared(toy("good", mean=1.0, factor=1.0), toy("bad", mean=4.0, factor=9.0)))
-    assert "Only one of the models run counts" in point(report, "How far models agree")
+    assert "Only one of the models run can be used" in point(report, "How far models agree")
     assert "Left aside, for fitting the file far worse than good: bad" in point(report, "How far models agree")
     assert [model.result for model in report.models] == ["passed its checks", "does not fit"]
     assert [model.doubtful for model in report.models] == [False, True]
 
 
-@pytest.mark.parametrize(("factor", "words"), [(1.5, "fits poorly"), (9.0, "does not fit")])
+@pytest.mark.parametrize(("factor", "words"), [(2.0, "fits poorly"), (9.0, "does not fit")])
 def test_a_poor_fit_takes_the_confidence_out_of_the_headline(
     compared: Any, toy: Any, factor: float, words: str
 ) -> None:
@@ -140,7 +145,7 @@ def test_a_poor_fit_takes_the_confidence_out_of_the_headline(
 
 
 def test_agreement_of_models_that_fit_poorly_proves_little(compared: Any, toy: Any) -> None:
-    report = report_of(compared(toy("a", factor=1.5), toy("b", factor=1.6)))
+    report = report_of(compared(toy("a", factor=2.0), toy("b", factor=2.1)))
     assert "they may err together" in point(report, "How far models agree")
 
 
@@ -186,3 +191,84 @@ def test_the_only_key_is_not_to_be_dropped(compared: Any, sampled: Any, toy: Any
 def test_impossible_thresholds_are_refused(compared: Any, toy: Any) -> None:
     with pytest.raises(InputError, match="thresholds"):
         report_of(compared(toy(fails="No.")), kappa1=0.1, kappa2=0.5)
+
+
+def test_the_chance_of_a_right_match_names_its_model(compared: Any, toy: Any) -> None:
+    assert "By model toy, an intruder who finds one of these" in told(report_of(compared(toy(mean=1.0))))
+
+
+def test_models_that_disagree_give_a_range_of_chances_too(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("a", mean=1.0), toy("b", mean=3.0)))
+    assert report.verdict.apart
+    assert "from 32% to 63% of the time, depending on the model (63% by model a)" in told(report)
+    assert "right about" not in told(report)
+
+
+def test_a_doubtful_model_is_quoted_with_perhaps(compared: Any, toy: Any) -> None:
+    rough = Diagnostic(TRACK_RECORD, "-26% to +49%", "caution", "It erred by half.")
+    for model in (toy(mean=1.0, factor=2.0), toy(mean=1.0, factor=1.0, admits=(rough,))):
+        words = told(report_of(compared(model)))
+        assert "By model toy, perhaps 33 of them" in words
+        assert "right perhaps 63% of the time" in words
+
+
+def test_near_certainty_is_not_called_about(compared: Any, toy: Any) -> None:
+    words = told(report_of(compared(toy(mean=1e-7))))
+    assert "would be right more than 99% of the time." in words
+
+
+def test_a_range_from_nothing_is_an_upper_end(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("a", mean=2.0), toy("b", mean=12.0)))
+    assert report.verdict.headline.startswith("Up to 12 of the 600 records may be unique")
+    assert "by more than a factor of 100" in point(report, "How far models agree")
+
+
+def test_the_remedy_speaks_of_an_expected_number(compared: Any, toy: Any) -> None:
+    words = point(report_of(compared(toy())), "What would help most")
+    assert "of the expected number of population uniques (" in words
+    assert "probably" not in words
+
+
+def test_an_identifier_is_to_be_dropped_not_coarsened(compared: Any, toy: Any, sample: Sample) -> None:
+    keys = (KeyVariable("id", tuple(str(i) for i in range(50))), KeyVariable("AGE", ("a", "b", "c")))
+    codes = np.stack([np.arange(50), np.arange(50) % 3], axis=1)
+    report = report_of(compared(toy(mean=0.5), on=Sample(ContingencyTable.from_codes(keys, codes), 1000)))
+    words = point(report, "What would help most")
+    assert words.startswith("Dropping id would hide nearly all")
+    assert "id has nearly as many levels as there are records: drop it" in words
+    assert "oarsening id" not in words
+    assert report.drivers is not None
+    assert report.drivers.keys[0].coarsened is None
+    alone = report_of(compared(toy(), on=Sample(ContingencyTable.from_codes(keys[:1], codes[:, :1]), 1000)))
+    assert point(alone, "What would help most").startswith("id has nearly as many levels")
+
+
+def test_only_one_record_is_no_every_one(compared: Any, toy: Any, sampled: Any) -> None:
+    words = told(report_of(compared(toy(mean=1.0), on=sampled([["a", "b"]], ["A"], 1, 9))))
+    assert words.startswith("The file holds one record, unique by definition; its chance")
+    assert "The only record of the file is unique on this key (A)." in words
+    assert "1 records" not in words
+    assert "Every one" not in words
+
+
+def test_no_pairs_are_not_counted(compared: Any, sampled: Any) -> None:
+    words = told(report_of(compared(on=sampled([["a"]], ["A"], 10, 100))))
+    assert "0 combinations" not in words
+    assert "one more variable" in words
+
+
+@pytest.mark.parametrize("misfit", [1.951, 1.9999, 2.0, 2.049, 9.96, 10.04])
+def test_a_misfit_reads_on_the_side_of_the_limit_where_it_is(misfit: float) -> None:
+    shown = float(misfit_figure(misfit))
+    assert (shown >= POOR_FIT, shown >= HOPELESS_FIT) == (misfit >= POOR_FIT, misfit >= HOPELESS_FIT)
+
+
+def test_a_model_without_a_check_of_fit_did_not_pass_it(compared: Any, toy: Any) -> None:
+    doubt = Diagnostic("doubt", 1, "caution", "Hm.")
+    report = report_of(compared(toy("a"), toy("b", admits=(doubt,)), toy("c", factor=1.0)))
+    assert [model.result for model in report.models] == [
+        "not checked against the file",
+        "not checked against the file; use with caution",
+        "passed its checks",
+    ]
+    assert "that count" not in point(report, "How far models agree")

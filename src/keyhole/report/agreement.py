@@ -1,5 +1,7 @@
 """How far the models agree, and which of their answers count."""
 
+import math
+
 from keyhole.report.words import clean, listed, rounded
 from keyhole.risk.compare import Comparison
 from keyhole.risk.estimate import RiskAssessment
@@ -10,6 +12,25 @@ CLOSE, APART = 1.25, 2.0
 POOR_FIT, HOPELESS_FIT = 2.0, 10.0
 """Misfits of the size index from which a model is called poor, and from which its answer is left aside."""
 
+ABSURD = 100.0
+"""A factor between models beyond which its size says nothing more."""
+
+
+def misfit_figure(misfit: float) -> str:
+    """A misfit with one decimal, or with two where one would put it on the wrong side of a limit.
+
+    Examples
+    --------
+    >>> [misfit_figure(misfit) for misfit in (0.01, 0.8, 1.96, 1.999, 2.0, 2.04, 9.97, 10.0)]
+    ['under 0.1', '0.8', '1.96', '1.99', '2.0', '2.04', '9.97', '10.0']
+    """
+    if misfit < 0.05:
+        return "under 0.1"
+    if any(0 < abs(misfit - limit) < 0.05 for limit in (POOR_FIT, HOPELESS_FIT)):
+        # Cut, not rounded: 1.999 is below 2.
+        return f"{math.floor(misfit * 100) / 100:.2f}"
+    return f"{misfit:.1f}"
+
 
 def models_that_count(comparison: Comparison, chosen: RiskAssessment) -> dict[str, float]:
     """tau1 by the models that can be trusted and do not fit far worse than the recommended one."""
@@ -19,6 +40,19 @@ def models_that_count(comparison: Comparison, chosen: RiskAssessment) -> dict[st
         for found in comparison.assessments
         if found.status == "ok" and found.tau1 is not None and (found.size_index_misfit or 0.0) <= limit
     }
+
+
+def match_range(comparison: Comparison, chosen: RiskAssessment) -> tuple[float, float] | None:
+    """Lowest and highest chance of a right match, by the models that count; None unless their tau1 are apart."""
+    counting = models_that_count(comparison, chosen)
+    if not are_apart(min(counting.values()), max(counting.values())):
+        return None
+    chances = [
+        min(1.0, found.tau2.estimate / found.sample.uniques)
+        for found in comparison.assessments
+        if found.model in counting and found.tau2 is not None
+    ]
+    return min(chances), max(chances)
 
 
 def are_apart(low: float, high: float) -> bool:
@@ -34,7 +68,7 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
         for found in comparison.assessments
         if found.status == "ok" and found.tau1 is not None and found.model not in estimates
     ]
-    words = _alone(comparison) if len(estimates) == 1 else _spread(estimates)
+    words = _alone(comparison) if len(estimates) == 1 else _spread(estimates, _those(comparison, estimates))
     if len(estimates) > 1 and (chosen.size_index_misfit or 0.0) >= POOR_FIT:
         words += (
             " Even the best fitting does not reproduce the file well: where they agree, they may err together."
@@ -45,20 +79,35 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
 
 
 def _alone(comparison: Comparison) -> str:
-    alone = "Only one model was run" if len(comparison.assessments) == 1 else "Only one of the models run counts"
+    alone = (
+        "Only one model was run" if len(comparison.assessments) == 1 else "Only one of the models run can be used"
+    )
     return (
         f"{alone}, so nothing shows how much the answer depends on the choice of model. Run others beside it "
         "before a decision."
     )
 
 
-def _spread(estimates: dict[str, float]) -> str:
+def _those(comparison: Comparison, estimates: dict[str, float]) -> str:
+    models = f"The {len(estimates)} models"
+    if len(estimates) == len(comparison.assessments):
+        return models
+    unchecked = any(found.model in estimates and found.size_index is None for found in comparison.assessments)
+    return f"{models} that can be compared" if unchecked else f"{models} that fit well enough to compare"
+
+
+def _spread(estimates: dict[str, float], models: str) -> str:
     (least, low), *_, (most, high) = sorted(estimates.items(), key=lambda found: found[1])
-    models = f"The {len(estimates)} models that count"
     span = f"from {rounded(low)} ({clean(least)}) to {rounded(high)} ({clean(most)})"
     if high - low < 1 or high <= CLOSE * low:
         return f"{models} agree closely: {span}."
-    factor = f", a factor of {high / low:.1f}" if low > 0 else ""
+    factor = _factor(low, high)
     if not are_apart(low, high):
         return f"{models} agree roughly: {span}{factor}. That is more doubt than the interval of one model shows."
     return f"{models} disagree: {span}{factor}. Decide as if the highest could be true."
+
+
+def _factor(low: float, high: float) -> str:
+    if high > ABSURD * low:
+        return f", by more than a factor of {ABSURD:.0f}"
+    return f", a factor of {high / low:.0f}" if high >= 9.95 * low else f", a factor of {high / low:.1f}"

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from keyhole.inference.fit import IGNORED_WEIGHTS
 from keyhole.population.sample import Sample
-from keyhole.report.words import count, listed, percent
+from keyhole.report.words import clean, count, listed, percent
 from keyhole.risk.compare import Comparison
+from keyhole.risk.estimate import RiskAssessment
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +21,12 @@ def assumptions_of(comparison: Comparison) -> tuple[Assumption, ...]:
     """The assumptions behind a comparison, those about the data first."""
     sample = comparison.assessments[0].sample
     found = [
-        Assumption("How the sample was drawn", _sampling(sample)),
+        Assumption("How the sample was drawn", _sampling(comparison, sample)),
         Assumption(
             "The size of the population",
-            f"{count(sample.population_size)} people, as given. If the true number is larger, the risk is lower.",
+            f"{count(sample.population_size)} people, "
+            f"{'as given' if sample.table.weights is None else 'added up from the survey weights'}. "
+            "If the true number is larger, the risk is lower.",
         ),
         Assumption(
             "What an intruder knows",
@@ -37,7 +41,7 @@ def assumptions_of(comparison: Comparison) -> tuple[Assumption, ...]:
         Assumption(
             "No errors, no differences of coding",
             "The file and the intruder record the keys in the same way. Mistakes, changes since the survey and "
-            "swapped or blurred values make a match less certain, so the numbers lean to the safe side.",
+            "swapped or blurred values make a match less certain; no number here allows for them.",
         ),
         Assumption(
             "Only unique records are counted",
@@ -52,17 +56,38 @@ def assumptions_of(comparison: Comparison) -> tuple[Assumption, ...]:
     return tuple(found)
 
 
-def _sampling(sample: Sample) -> str:
+def _sampling(comparison: Comparison, sample: Sample) -> str:
     if sample.unsampled_size == 0:
         return "The file holds everybody in the population, so there is no sampling to make assumptions about."
-    words = (
-        f"At random, everybody with the same chance ({percent(sample.sampling_fraction)}), independently of "
-        "everybody else. In a sample of households, areas or other clusters, or with unequal chances, the "
-        "estimates can be too low or too high."
+    fraction = percent(sample.sampling_fraction)
+    clusters = "In a sample of households, areas or other clusters"
+    wrong = "the estimates can be too low or too high."
+    alike = (
+        f"At random, everybody with the same chance ({fraction}), independently of everybody else. {clusters}, or "
+        f"with unequal chances, {wrong}"
     )
-    if sample.table.weights is not None:
-        words += " The records carry survey weights; a model that does not use them still assumes equal chances."
+    if sample.table.weights is None:
+        return alike
+    ignoring = [clean(found.model) for found in comparison.assessments if _ignores_weights(found)]
+    if comparison.chosen is not None and _ignores_weights(comparison.chosen):
+        return (
+            f"{alike} The survey weights say that the chances did differ, and {listed(ignoring)} "
+            f"{'does' if len(ignoring) == 1 else 'do'} not use them."
+        )
+    words = (
+        f"At random, each person with the chance that the survey weights imply ({fraction} on average), "
+        f"independently of everybody else. {clusters}, or where the weights also correct for non-response, {wrong}"
+    )
+    if ignoring:
+        words += (
+            f" Weights are not used by {listed(ignoring)}, which {'takes' if len(ignoring) == 1 else 'take'} all "
+            "chances to be equal."
+        )
     return words
+
+
+def _ignores_weights(assessment: RiskAssessment) -> bool:
+    return any(check.name == IGNORED_WEIGHTS for check in assessment.diagnostics)
 
 
 def _zeros(sample: Sample) -> str:

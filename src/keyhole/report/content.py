@@ -12,8 +12,10 @@ from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT
 from keyhole.report.assumptions import Assumption, assumptions_of
+from keyhole.report.checks import said_once
 from keyhole.report.levels import LevelLine, level_lines
 from keyhole.report.provenance import Provenance, provenance_of
+from keyhole.report.remedies import is_identifier
 from keyhole.report.verdict import Verdict, verdict_of
 from keyhole.report.words import clean
 from keyhole.risk.classify import Classification, classify
@@ -75,6 +77,8 @@ class ModelResult:
         if self.misfit is not None and self.misfit >= POOR_FIT:
             return "fits poorly" if self.misfit < HOPELESS_FIT else "does not fit"
         doubts = any(check.verdict != "good" for check in self.diagnostics)
+        if self.misfit is None:
+            return "not checked against the file" + ("; use with caution" if doubts else "")
         return "use with caution" if doubts else "passed its checks"
 
 
@@ -112,13 +116,14 @@ class Drivers:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a report says."""
+    """All that a report says; ``said_once`` holds for several models, whose verdicts do not repeat it."""
 
     title: str
     verdict: Verdict
     warnings: tuple[str, ...]
     data: DataSummary
     models: tuple[ModelResult, ...]
+    said_once: tuple[str, ...]
     recommended: str | None
     reason: str
     truth: Truth | None
@@ -167,6 +172,8 @@ def compose(
     distribution = _distribution(chosen, kappa1, kappa2)
     drivers = _drivers(sample, chosen, progress)
     keys = () if drivers is None else drivers.keys
+    models = tuple(_model(found, found is chosen) for found in comparison.assessments)
+    shared, own = said_once([(model.model, model.verdict) for model in models])
     provenance = provenance_of(comparison, source=source, command=command, when=when)
     return Report(
         title=f"Disclosure risk of {provenance.source}",
@@ -175,7 +182,8 @@ def compose(
         ),
         warnings=tuple(clean(warning) for warning in warnings),
         data=_data(sample),
-        models=tuple(_model(found, found is chosen) for found in comparison.assessments),
+        models=tuple(replace(model, verdict=words) for model, words in zip(models, own, strict=True)),
+        said_once=shared,
         recommended=comparison.recommended,
         reason=comparison.reason,
         truth=truth,
@@ -255,7 +263,15 @@ def _drivers(sample: Sample, chosen: RiskAssessment | None, progress: Progress) 
     levels, left_out = level_lines(sample.table, r1)
     return Drivers(
         model=clean(chosen.model) if trusted and chosen is not None else None,
-        keys=tuple(replace(key, key=clean(key.key)) for key in keys),
+        keys=tuple(
+            replace(
+                key,
+                key=clean(key.key),
+                # To join some levels of an identifier leaves an identifier.
+                coarsened=None if is_identifier(key, sample.sample_size) else key.coarsened,
+            )
+            for key in keys
+        ),
         levels=levels,
         levels_left_out=left_out,
     )

@@ -4,6 +4,7 @@ Every picture is drawn twice, for a wide and for a narrow page, because text tha
 cannot be read on a phone. Colours are names that the style sheet of the page resolves.
 """
 
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from keyhole.report.content import DataSummary, Distribution, Drivers, Report
-from keyhole.report.words import count, percent, plural, rounded, shortened
+from keyhole.report.words import between, count, percent, plural, rounded, shortened, wrapped
 from keyhole.risk.estimate import RiskEstimate
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ COLOURS = {
 }
 KEYS_SHOWN = 12
 
+LABEL = 16
+"""Characters of a line of a label on a narrow page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -56,14 +60,27 @@ Draw = Callable[["Figure", bool], None]
 
 def draw(report: Report) -> dict[str, Picture]:
     """The pictures that have something to show, by name: tau1, tau2, r1, contributions, sizes."""
-    found: dict[str, Picture | None] = {
-        "tau1": _estimates(report, "tau1"),
-        "tau2": _estimates(report, "tau2"),
-        "r1": _distribution(report.distribution),
-        "contributions": _contributions(report.drivers),
-        "sizes": _sizes(report.data),
-    }
+    with _quiet():
+        found: dict[str, Picture | None] = {
+            "tau1": _estimates(report, "tau1"),
+            "tau2": _estimates(report, "tau2"),
+            "r1": _distribution(report.distribution),
+            "contributions": _contributions(report.drivers),
+            "sizes": _sizes(report.data),
+        }
     return {name: picture for name, picture in found.items() if picture is not None}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Matplotlib without its remarks on where it keeps its fonts, which say nothing about the report."""
+    logger = logging.getLogger("matplotlib")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _estimates(report: Report, measure: str) -> Picture | None:
@@ -78,7 +95,7 @@ def _estimates(report: Report, measure: str) -> Picture | None:
     truth = None if report.truth is None else (report.truth.tau1 if measure == "tau1" else report.truth.tau2)
     title = "Unique in the population, by model" if measure == "tau1" else "Correct matches, by model"
     parts = [
-        f"{name}: {rounded(e.estimate)} ({percent(e.level)} interval {rounded(e.low)} to {rounded(e.high)})"
+        f"{name}: {rounded(e.estimate)} ({percent(e.level)} interval {between(e)})"
         + ("" if ok else ", drawn without weight")
         for name, e, _, ok in rows
     ]
@@ -97,8 +114,7 @@ def _estimates(report: Report, measure: str) -> Picture | None:
                 rounded(e.estimate), (e.estimate, y), (0, 9), textcoords="offset points", ha="center", va="bottom",
                 fontweight="bold" if recommended else "normal", color=COLOURS["ink"],
             )  # fmt: skip
-        length = 24 if wide else 14
-        axes.set_yticks(range(len(rows)), [shortened(name, length) for name, *_ in rows])
+        axes.set_yticks(range(len(rows)), [_label(name, wide) for name, *_ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.75)
         top = max([e.high for _, e, _, _ in rows] + [0.0 if truth is None else truth])
         # One model alone has nothing beside it to be compared with but the number of unique records.
@@ -167,7 +183,7 @@ def _contributions(drivers: Drivers | None) -> Picture | None:
         )
         labels = ["" if key.coarsened is None else rounded(key.coarsened.tau1_lost) for key in shown]
         axes.bar_label(light, labels, padding=3, color=COLOURS["ink"])
-        axes.set_yticks(places, [shortened(key.key, 24 if wide else 12) for key in shown])
+        axes.set_yticks(places, [_label(key.key, wide) for key in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.margins(x=0.14)
         what = "unique records" if drivers.model is None else "expected population uniques"
@@ -198,6 +214,15 @@ def _sizes(data: DataSummary) -> Picture:
         axes.margins(x=0.02, y=0.12)
 
     return _picture("sizes", "How many records share a combination", description + ".", paint, height=240)
+
+
+def _label(name: str, wide: bool) -> str:
+    """A name beside a bar: on one line if there is room, else on two."""
+    if wide:
+        return shortened(name, 24)
+    first, *rest = wrapped(shortened(name, 40), LABEL)
+    lines = [first] if not rest else [first, " ".join(rest)]
+    return "\n".join(shortened(line, LABEL) for line in lines)
 
 
 def _axes(figure: "Figure", grid: str = "x") -> "Axes":

@@ -7,8 +7,28 @@ import numpy as np
 
 from keyhole.inference.track_record import TRACK_RECORD
 from keyhole.population.sample import Sample
-from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT, agreement, are_apart, models_that_count
-from keyhole.report.words import between, clean, count, in_people, in_prose, listed, percent, plural, rounded
+from keyhole.report.agreement import (
+    HOPELESS_FIT,
+    POOR_FIT,
+    agreement,
+    are_apart,
+    match_range,
+    misfit_figure,
+    models_that_count,
+)
+from keyhole.report.remedies import what_would_help
+from keyhole.report.words import (
+    between,
+    clean,
+    count,
+    in_people,
+    in_prose,
+    listed,
+    percent,
+    plural,
+    rounded,
+    span,
+)
 from keyhole.risk.classify import Classification
 from keyhole.risk.compare import Comparison
 from keyhole.risk.drivers import KeyContribution
@@ -26,11 +46,15 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One sentence to remember, a few that carry it, and the points that qualify it."""
+    """One sentence to remember, a few that carry it, and the points that qualify it.
+
+    ``apart`` if the models that count disagree, so that no number of one model stands for the answer.
+    """
 
     headline: str
     summary: tuple[str, ...]
     points: tuple[Statement, ...]
+    apart: bool = False
 
 
 def verdict_of(
@@ -57,11 +81,10 @@ def verdict_of(
     chosen = comparison.chosen
     if chosen is None or chosen.tau1 is None or chosen.tau2 is None:
         return _no_trust(comparison, sample, keys, truth)
-    uniques = sample.uniques
     points = [
         *_truth(truth, chosen),
         *_exposed(chosen, classes),
-        *_remedy(keys, chosen.tau1.estimate),
+        *_remedy(keys, chosen.tau1.estimate, sample),
         Statement("How far models agree", agreement(comparison, chosen)),
         *_misfit(comparison, chosen),
         *_track_record(chosen),
@@ -72,29 +95,72 @@ def verdict_of(
         headline=_headline(comparison, chosen, chosen.tau1, sample),
         summary=(
             _uniques(sample),
-            f"By model {clean(chosen.model)}, {in_people(chosen.tau1.estimate)} of them "
-            f"({percent(chosen.tau1.level)} interval: {between(chosen.tau1)}) {_be(chosen.tau1.estimate)} unique "
-            f"among all {count(sample.population_size)} people of the population too.",
-            "An intruder who finds one of these unique records to fit a person, and takes it to be that person, "
-            f"would be right about {percent(chosen.tau2.estimate / uniques)} of the time "
-            f"({_share_interval(chosen.tau2, uniques)}).",
+            _expected(chosen, chosen.tau1),
+            _match(chosen, chosen.tau2, match_range(comparison, chosen)),
         ),
         points=tuple(points),
+        apart=match_range(comparison, chosen) is not None,
     )
+
+
+def _expected(chosen: RiskAssessment, tau1: RiskEstimate) -> str:
+    if chosen.sample.uniques == 1:
+        return (
+            f"By model {clean(chosen.model)}, the chance that it is unique among all "
+            f"{count(chosen.sample.population_size)} people of the population too is {percent(tau1.estimate)}."
+        )
+    return (
+        f"By model {clean(chosen.model)}, {_hedged(in_people(tau1.estimate), chosen)} of them"
+        f"{_interval(tau1, between(tau1))} {_be(tau1.estimate)} unique among all "
+        f"{count(chosen.sample.population_size)} people of the population too."
+    )
+
+
+def _match(chosen: RiskAssessment, tau2: RiskEstimate, over_models: tuple[float, float] | None) -> str:
+    """How often a match would be right: over the models where they disagree, else by the chosen one."""
+    uniques = chosen.sample.uniques
+    share = percent(min(1.0, tau2.estimate / uniques))
+    within = span(percent(tau2.low / uniques), percent(min(1.0, tau2.high / uniques)))
+    one = "this unique record" if uniques == 1 else "one of these unique records"
+    intruder = f"ntruder who finds {one} to fit a person, and takes it to be that person, would be right"
+    by = f"y model {clean(chosen.model)}"
+    if over_models is not None and percent(over_models[0]) != percent(over_models[1]):
+        low, high = map(percent, over_models)
+        return f"An i{intruder} from {low} to {high} of the time, depending on the model ({share} b{by})."
+    about = share if share[0] in "ml" or share in ("0%", "100%") else f"about {share}"
+    return f"B{by}, an i{intruder} {_hedged(about, chosen)} of the time{_interval(tau2, within)}."
+
+
+def _interval(estimate: RiskEstimate, within: str) -> str:
+    """The interval in brackets; nothing where both its ends read the same."""
+    return f" ({percent(estimate.level)} interval: {within})" if " to " in within else ""
+
+
+def _hedged(words: str, chosen: RiskAssessment) -> str:
+    return f"perhaps {words.removeprefix('about ')}" if _doubt(chosen) else words
 
 
 def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate, sample: Sample) -> str:
     records, share = count(sample.sample_size), percent(tau1.estimate / sample.sample_size)
     estimates = sorted(models_that_count(comparison, chosen).values())
     if are_apart(estimates[0], estimates[-1]):
+        low, high = (rounded(round(estimate)) for estimate in (estimates[0], estimates[-1]))
+        if low == "0":
+            return f"Up to {high} of the {records} records may be unique in the population: the models disagree."
         return (
-            f"Between {rounded(round(estimates[0]))} and {rounded(round(estimates[-1]))} of the {records} records "
-            "may be unique in the population: the models disagree."
+            f"Between {low} and {high} of the {records} records may be unique in the population: the models "
+            "disagree."
+        )
+    if sample.sample_size == 1:
+        return (
+            "The file holds one record, unique by definition; its chance of being unique in the population too is "
+            f"{percent(tau1.estimate)} by model {clean(chosen.model)}."
         )
     if sample.uniques == sample.sample_size:
         return (
-            f"Every record is unique on these keys; by model {clean(chosen.model)}, {in_people(tau1.estimate)} of "
-            f"{records} {_be(tau1.estimate)} unique in the population too."
+            f"Every record is unique on these keys; by model {clean(chosen.model)}, "
+            f"{_hedged(in_people(tau1.estimate), chosen)} of {records} {_be(tau1.estimate)} unique in the "
+            "population too."
         )
     doubt = _doubt(chosen)
     if tau1.estimate < 0.5:
@@ -115,6 +181,8 @@ def _doubt(chosen: RiskAssessment) -> str:
 
 def _uniques(sample: Sample) -> str:
     number, keys = sample.uniques, _keys(sample)
+    if sample.sample_size == 1:
+        return f"The only record of the file is unique on {keys}."
     if number == sample.sample_size:
         return f"Every one of the {plural(number, 'record')} is unique on {keys}."
     return (
@@ -125,6 +193,8 @@ def _uniques(sample: Sample) -> str:
 
 def _nobody_unique(sample: Sample) -> Verdict:
     pairs = sample.size_index.at(2)
+    be = "is" if pairs == 1 else "are"
+    shared = f"{_sentence(plural(pairs, 'combination'))} {be} shared by two records only. " if pairs else ""
     return Verdict(
         headline="No record is unique on these keys.",
         summary=(
@@ -134,9 +204,8 @@ def _nobody_unique(sample: Sample) -> Verdict:
         points=(
             Statement(
                 "What this does not say",
-                f"{plural(pairs, 'combination')} {'is' if pairs == 1 else 'are'} shared by two records only. An "
-                "intruder who knows one more variable may tell them apart, and two records alike in a sensitive "
-                "variable reveal it without being told apart.",
+                f"{shared}An intruder who knows one more variable may tell records apart that look alike here, "
+                "and records alike in a sensitive variable reveal it without being told apart.",
             ),
         ),
     )
@@ -151,7 +220,7 @@ def _census(sample: Sample, keys: Sequence[KeyContribution]) -> Verdict:
             "The file holds the whole population, so being unique in the file is being unique in the population. "
             "Nothing has to be estimated: whoever matches one of these records has found the person.",
         ),
-        points=tuple(_remedy(keys, float(number))),
+        points=tuple(_remedy(keys, float(number), sample, expected=False)),
     )
 
 
@@ -162,12 +231,15 @@ def _no_trust(
         headline="The risk could not be estimated: no model gave a result that can be trusted.",
         summary=(
             _uniques(sample),
-            f"How many of these {count(sample.uniques)} are unique in the population too is not known. Until a "
-            "model can be trusted, the only safe reading is that all of them may be.",
+            "Whether it is unique in the population too is not known. Until a model can be trusted, the only safe "
+            "reading is that it may be."
+            if sample.uniques == 1
+            else f"How many of these {count(sample.uniques)} are unique in the population too is not known. Until "
+            "a model can be trusted, the only safe reading is that all of them may be.",
         ),
         points=(
             *_untrusted(comparison),
-            *_remedy(keys, float(sample.uniques), "uniques"),
+            *_remedy(keys, float(sample.uniques), sample, expected=False),
             *_everyone_unique(sample),
             *_truth(truth, None),
         ),
@@ -184,7 +256,7 @@ def _exposed(chosen: RiskAssessment, classes: Classification | None) -> list[Sta
                 "Who is exposed",
                 f"Model {chosen.model} looks only at how often combinations occur, so it treats every unique "
                 f"record alike (each a chance of {percent(float(r1[0]))} of being unique in the population). It "
-                "says how many are exposed, not who; a model that uses the keys can tell records apart.",
+                "says how many are exposed, not who.",
             )
         ]
     highest, above = percent(float(r1.max())), f"a chance above {percent(classes.kappa1)}"
@@ -199,31 +271,11 @@ def _exposed(chosen: RiskAssessment, classes: Classification | None) -> list[Sta
     return [Statement("Who is exposed", words)]
 
 
-def _remedy(keys: Sequence[KeyContribution], total: float, what: str = "expected") -> list[Statement]:
-    if not keys or total < 0.5:
-        return []
-    of = "unique records" if what == "uniques" else "records that are probably unique in the population"
-    words = []
-    drop = keys[0]
-    if len(keys) > 1 and drop.dropped.tau1_lost > 0:
-        words.append(
-            f"Dropping {in_prose(drop.key)} would hide {_at_least(drop.dropped.tau1_lost / total)} of the "
-            f"{of} among others like them ({rounded(drop.dropped.tau1_lost)} of {rounded(total)})."
-        )
-    coarser = [
-        (key.coarsened.tau1_lost, in_prose(key.key), key.coarsened.words)
-        for key in keys
-        if key.coarsened is not None
-    ]
-    if coarser and max(coarser)[0] > 0:
-        lost, key, how = max(coarser)
-        step = f"A milder step, coarsening {key} ({how})," if words else f"Coarsening {key} ({how})"
-        words.append(f"{step} would hide {_at_least(lost / total)}.")
-    if not words:
-        words.append(
-            "No single key, dropped or coarsened, would hide any of these records; change several together."
-        )
-    return [Statement("What would help most", " ".join(words))]
+def _remedy(
+    keys: Sequence[KeyContribution], total: float, sample: Sample, *, expected: bool = True
+) -> list[Statement]:
+    words = what_would_help(keys, total, sample.sample_size, expected=expected)
+    return [Statement("What would help most", words)] if words else []
 
 
 def _untrusted(comparison: Comparison) -> list[Statement]:
@@ -245,7 +297,8 @@ def _everyone_unique(sample: Sample) -> list[Statement]:
         Statement(
             "Too fine a set of keys",
             "With every record unique, the file itself says nothing about how often combinations repeat, so any "
-            "estimate rests on the form of the model alone. Look for a key with very many levels, and coarsen it.",
+            "estimate rests on the form of the model alone. Look for a key with very many levels, and "
+            "coarsen or drop it.",
         )
     ]
 
@@ -259,7 +312,8 @@ def _misfit(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
         Statement(
             "Fit",
             f"The model does not reproduce well how often combinations occur in the file "
-            f"(misfit {misfit:.1f}; about 1 for a model that fits). Treat its numbers with caution.",
+            f"(misfit {misfit_figure(misfit)}; about 1 or less for a model that fits). Treat its numbers with "
+            "caution.",
         )
     ]
 
@@ -288,17 +342,6 @@ def _keys(sample: Sample) -> str:
     if len(keys) <= 4:
         return f"{'this key' if len(keys) == 1 else 'these keys'} ({listed([in_prose(key.name) for key in keys])})"
     return f"these {len(keys)} keys"
-
-
-def _share_interval(tau2: RiskEstimate, uniques: int) -> str:
-    low, high = percent(tau2.low / uniques), percent(min(1.0, tau2.high / uniques))
-    return f"{percent(tau2.level)} interval: {low} to {high}"
-
-
-def _at_least(share: float) -> str:
-    if share > 0.99:
-        return "nearly all"
-    return f"at least {percent(share)}" if share >= 0.001 else "very few"
 
 
 def _be(estimate: float) -> str:

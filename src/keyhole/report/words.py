@@ -1,15 +1,17 @@
 """How the report says a number, a chance, a duration, and a label it did not write."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from unicodedata import bidirectional
 
+from keyhole.io.address import HIDDEN, shown_address
 from keyhole.risk.estimate import RiskEstimate
 
 # Control characters could drive a terminal, bidirectional overrides could reorder the text around a label.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):[^\s@/]+@")
-_SECRET_PARAMETER = re.compile(r"([?&](?:password|passwd|pwd|token|secret|key)=)[^&\s'\"]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
+_SECRET = re.compile(r"[\w%.-]*(?:pass|pwd|secret|token)[\w%.-]*\s*=.*|\w*:[^\s]*@.*", re.DOTALL | re.IGNORECASE)
 
 
 def clean(label: str) -> str:
@@ -24,14 +26,30 @@ def clean(label: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A command line or address with the passwords of database addresses taken out.
+    """A command line or source in which database addresses show their host and database only.
+
+    What follows an address, or ``password=``, up to the end of the same argument of the command line is hidden
+    with it; in a text that is not a command line, up to the end of the text.
 
     Examples
     --------
     >>> without_secrets("keyhole assess postgresql://ann:hunter2@db/census --table person")
-    'keyhole assess postgresql://ann:***@db/census --table person'
+    'keyhole assess postgresql://db/census --table person'
+    >>> without_secrets("keyhole assess 'postgresql://ann:p ss@db/census' --table person")
+    "keyhole assess 'postgresql://(address hidden)' --table person"
     """
-    return _SECRET_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
+
+    def hide(word: str) -> str:
+        if _ADDRESS.search(word):
+            return _ADDRESS.sub(lambda address: shown_address(address[0]), word, count=1)
+        return _SECRET.sub(HIDDEN, word, count=1)
+
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    # A command line that was joined from arguments is taken apart into them; other texts stay in one piece.
+    return shlex.join(map(hide, words)) if shlex.join(words) == text else hide(text)
 
 
 def shortened(label: str, length: int = 80) -> str:
@@ -154,7 +172,36 @@ def between(estimate: RiskEstimate) -> str:
     >>> between(RiskEstimate(250.0, 210.0, 290.0, 0.95, 0.0, None))
     '210 to 290'
     """
-    return f"{rounded(estimate.low)} to {rounded(estimate.high)}"
+    return span(rounded(estimate.low), rounded(estimate.high))
+
+
+def span(low: str, high: str) -> str:
+    """A range in words; its only end where both ends read the same.
+
+    Examples
+    --------
+    >>> span("12%", "40%"), span("more than 99%", "more than 99%")
+    ('12% to 40%', 'more than 99%')
+    """
+    return low if low == high else f"{low} to {high}"
+
+
+def wrapped(label: str, length: int) -> list[str]:
+    """A label in lines of at most ``length`` characters, broken after hyphens, spaces and underscores only.
+
+    A part that is longer by itself stays whole.
+
+    Examples
+    --------
+    >>> wrapped("poisson-inverse-gaussian", 16), wrapped("AGE", 16)
+    (['poisson-inverse-', 'gaussian'], ['AGE'])
+    """
+    lines = [""]
+    for part in re.findall(r"[^-_ ]*[-_ ]|[^-_ ]+", label):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > length:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]
 
 
 def duration(seconds: float) -> str:
