@@ -10,20 +10,20 @@ TRACK_RECORD = "track_record"
 
 @dataclass(frozen=True, slots=True)
 class TrackRecord:
-    """Errors of tau1 on 5% samples of real tables, as ``docs/reference/model-guide.md`` shows them.
+    """Errors of tau1 on samples of real populations, as ``docs/reference/model-guide.md`` shows them.
 
     Attributes
     ----------
     lowest, highest
         The range of the errors, in percent of the truth.
-    covered, tables
-        On how many of the tables the 95% interval covered the truth.
+    covered, samples
+        On how many of the samples the 95% interval covered the truth.
     """
 
     lowest: int
     highest: int
     covered: int
-    tables: int
+    samples: int
 
     def diagnostic(self) -> Diagnostic:
         """The record in words, for every result of the model."""
@@ -31,8 +31,9 @@ class TrackRecord:
             TRACK_RECORD,
             f"{self.lowest:+d}% to {self.highest:+d}%",
             "caution",
-            f"On {self.tables} real tables with known truth its tau1 was {self._range()}, and {self.covered} of "
-            f"its {self.tables} intervals covered the truth: take the order of magnitude from it, not more.",
+            f"On {self.samples} samples of real populations with known truth its tau1 was {self._range()}, and "
+            f"{self.covered} of {self.samples} intervals covered the truth: take the order of magnitude from it, "
+            "not more.",
         )
 
     def _range(self) -> str:

@@ -15,8 +15,8 @@ from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 
-RECORD = TrackRecord(-84, -67, covered=0, tables=6)
-"""Without weights, which these tables do not have."""
+RECORD = TrackRecord(-99, -67, covered=0, samples=18)
+"""Without weights, which these samples do not have."""
 
 
 @dataclass(frozen=True)

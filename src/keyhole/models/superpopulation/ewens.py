@@ -32,7 +32,7 @@ class Ewens(LikelihoodModel):
     """
 
     name: ClassVar[str] = "ewens"
-    record: ClassVar[TrackRecord] = TrackRecord(-81, -65, covered=0, tables=6)
+    record: ClassVar[TrackRecord] = TrackRecord(-96, -65, covered=0, samples=18)
 
     def family(self, sample: Sample) -> Family:
         return EwensFamily(sample.size_index, sample.population_size)

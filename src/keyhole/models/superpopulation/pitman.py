@@ -33,7 +33,7 @@ class Pitman(LikelihoodModel):
     """
 
     name: ClassVar[str] = "pitman"
-    record: ClassVar[TrackRecord] = TrackRecord(29, 67, covered=0, tables=6)
+    record: ClassVar[TrackRecord] = TrackRecord(23, 676, covered=2, samples=18)
 
     def family(self, sample: Sample) -> Family:
         return PitmanFamily(sample.size_index, sample.population_size)

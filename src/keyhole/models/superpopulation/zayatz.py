@@ -37,7 +37,7 @@ class Zayatz(SizeIndexModel):
     """
 
     name: ClassVar[str] = "zayatz"
-    record: ClassVar[TrackRecord] = TrackRecord(35, 110, covered=0, tables=6)
+    record: ClassVar[TrackRecord] = TrackRecord(35, 2667, covered=0, samples=18)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "ZayatzFit":
         self.check_ties(sample)
