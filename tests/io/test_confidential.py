@@ -2,9 +2,12 @@
 
 import gc
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -15,6 +18,9 @@ from keyhole.errors import UnreadableData
 from keyhole.io import Microdata, read
 from keyhole.io.delimited import open_delimited
 from keyhole.io.engine import Engine
+from keyhole.io.termination import removed_when_terminated
+from keyhole.keys import code_keys
+from keyhole.table.tabulate import tabulate
 
 
 @pytest.fixture
@@ -83,6 +89,71 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(UnreadableData, match=r"survey\.csv could not be read") as error:
         data.levels(["a"])
     assert "Ermintrude" not in str(error.value)
+    assert error.value.__context__ is None  # not even where a debugger would look
+
+
+def test_representations_hold_no_labels() -> None:
+    data = read(pl.DataFrame({"NAME": ["Ermintrude", "Dougal"]}))
+    coding = code_keys(data, ["NAME"])[0]
+    shown = repr((data, data.opened, coding, coding.variable, data.select(["NAME"]), data.opened._kept))  # type: ignore[attr-defined]
+    assert "NAME" in shown
+    assert "Ermintrude" not in shown
+
+
+TERMINATED = """
+import keyhole.io.engine as engine
+engine.MEMORY_LIMIT = "30MB"
+e = engine.Engine("a large file")
+e.connection.execute("SET threads = 1")
+print(e._spill, flush=True)
+e.rows("SELECT count(*) FROM (SELECT DISTINCT hash(range) FROM range(2000000000))")
+"""
+
+
+def test_termination_removes_what_was_spilled(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    program = [sys.executable, "-c", TERMINATED]
+    with subprocess.Popen(program, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        spill = Path(process.stdout.readline().strip())
+        deadline = time.monotonic() + 60
+        while not list(spill.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert list(spill.iterdir())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == -signal.SIGTERM
+    assert not spill.exists()
+
+
+def test_handlers_of_an_application_are_left_alone() -> None:
+    def own(number: int, frame: object) -> None: ...
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with removed_when_terminated("/nonexistent"):
+            assert signal.getsignal(signal.SIGTERM) is own
+        assert signal.getsignal(signal.SIGTERM) is own
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with removed_when_terminated("/nonexistent"):
+            assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+def test_threads_take_turns(tmp_path: Path, kind: str) -> None:
+    columns = {f"c{j}": [i % (j + 2) for i in range(3000)] for j in range(12)}
+    frame = pl.DataFrame(columns)
+    frame.write_parquet(tmp_path / "survey.parquet")
+    data = read(frame if kind == "frame" else tmp_path / "survey.parquet")
+
+    def count(j: int) -> int:
+        table = tabulate(data, code_keys(data, [f"c{j % 12}"]))
+        return len(table.counts)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(count, range(48))) == [j % 12 + 2 for j in range(48)]
 
 
 def test_importing_is_light() -> None:

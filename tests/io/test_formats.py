@@ -3,6 +3,7 @@
 import sqlite3
 import warnings
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
@@ -75,7 +77,6 @@ def test_parquet(tmp_path: Path, writer: str) -> None:
 
 def test_types_of_parquet(tmp_path: Path) -> None:
     from datetime import date
-    from decimal import Decimal
 
     path = tmp_path / "types.parquet"
     table = pa.table(
@@ -110,6 +111,104 @@ def test_types_of_parquet(tmp_path: Path) -> None:
         labelled_cells(data, ["list"])
 
 
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_zero_is_one_level_whatever_its_sign(tmp_path: Path, kind: pa.DataType) -> None:
+    values = pa.table({"x": pa.array([0.0, -0.0, 0.5, 0.1, None], kind)})
+    pq.write_table(values, tmp_path / "zeros.parquet")
+    with duckdb.connect(str(tmp_path / "zeros.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT * FROM values")
+    expected = [("0",), ("0",), ("0.5",), ("0.1",), (None,)]
+    for data in (
+        read(tmp_path / "zeros.parquet"),
+        read(tmp_path / "zeros.duckdb", table="t"),
+        read(values),
+        read(pl.from_arrow(values)),
+        read(values.to_pandas()),
+    ):
+        assert labelled_records(data, ["x"]) == expected
+
+
+def test_decimals_read_alike(tmp_path: Path) -> None:
+    values = pa.table({"x": pa.array([Decimal("1.00"), Decimal("2.50"), None])})
+    pq.write_table(values, tmp_path / "exact.parquet")
+    for source in (tmp_path / "exact.parquet", values, pl.from_arrow(values), values.to_pandas()):
+        assert labelled_records(read(source), ["x"]) == [("1",), ("2.50",), (None,)]
+
+
+def test_a_column_without_any_value_is_missing(tmp_path: Path) -> None:
+    values = pa.table({"x": pa.nulls(2), "y": ["a", "b"]})
+    pq.write_table(values, tmp_path / "null.parquet")
+    for source in (tmp_path / "null.parquet", values, pl.from_arrow(values), values.to_pandas()):
+        assert labelled_records(read(source), ["x", "y"]) == [(None, "a"), (None, "b")]
+
+
+def test_enum_of_duckdb_keeps_its_order(tmp_path: Path) -> None:
+    from keyhole.keys import code_keys
+
+    path = tmp_path / "study.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TYPE size AS ENUM ('small', 'it''s medium', '', 'large', 'huge')")
+        connection.execute("CREATE TABLE t (s size)")
+        connection.execute("INSERT INTO t VALUES ('large'), ('small'), (NULL), ('it''s medium'), ('')")
+    data = read(path, table="t")
+    assert code_keys(data, ["s"])[0].variable.levels == ("small", "it's medium", "large", "(missing)")
+    assert labelled_records(data, ["s"]) == [("large",), ("small",), (None,), ("it's medium",), (None,)]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pa.table({"x": pa.array([[("Ermintrude", 1)], None], pa.map_(pa.string(), pa.int64())), "y": [1, 2]}),
+        pd.DataFrame({"x": [["Ermintrude"], [2]], "y": [1, 2]}),
+        pd.DataFrame({"x": [{"Ermintrude": 1}, None], "y": [1, 2]}),
+        pd.DataFrame({"x": [np.array([1, 2]), np.array([3])], "y": [1, 2]}),
+        pl.DataFrame({"x": [["Ermintrude"], ["b"]], "y": [1, 2]}),
+        pl.DataFrame({"x": [{"a": "Ermintrude"}, {"a": "b"}], "y": [1, 2]}),
+    ],
+)
+def test_nested_columns_are_refused(frame) -> None:
+    data = read(frame)
+    with pytest.raises(InvalidKeys, match="Column 'x' of the data frame holds lists") as error:
+        labelled_cells(data, ["x"])
+    assert "Ermintrude" not in str(error.value)
+    assert error.value.__context__ is None
+    assert labelled_cells(data, ["y"]) == Counter([("1",), ("2",)])
+
+
+def test_frames_with_one_name_twice_are_refused() -> None:
+    with pytest.raises(UnreadableData, match="more than once"):
+        read(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(UnreadableData, match="more than once"):
+        read(pa.table([[1], [2]], names=["a", "a"]))
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta", "parquet", "duckdb", "xlsx"])
+def test_only_text_may_be_compressed(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"survey.{ending}.gz"
+    path.write_bytes(b"content")
+    with pytest.raises(UnreadableData, match="decompress it first"):
+        read(path)
+
+
+def test_the_limit_of_levels_is_that_of_one_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keyhole.io.microdata.MOST_LEVELS", 100)
+    data = read(pl.DataFrame({**{f"c{j}": range(90) for j in range(4)}}))
+    assert {len(levels) for levels in data.levels(data.columns).values()} == {90}
+    data = read(pl.DataFrame({"a": [1] * 120, "b": range(120), "c": [2] * 120}))
+    with pytest.raises(InvalidKeys, match="Column 'b' of the data frame has more than 100 different values"):
+        data.levels(["a", "b", "c"])
+
+
+@pytest.mark.parametrize("name", ["a#b.sqlite", "a?b.sqlite", "a%20b.sqlite", "a b.sqlite"])
+def test_sqlite_files_with_strange_names(tmp_path: Path, name: str) -> None:
+    connection = sqlite3.connect(tmp_path / name)
+    connection.execute("CREATE TABLE t (x TEXT)")
+    connection.execute("INSERT INTO t VALUES ('me')")
+    connection.commit()
+    connection.close()
+    assert labelled_records(read(tmp_path / name, table="t"), ["x"]) == [("me",)]
+
+
 @pytest.mark.parametrize("name", ["survey.parquet", "survey.sav", "survey.dta", "survey.sas7bdat"])
 @pytest.mark.parametrize("content", [b"PAR1 this is not Ermintrude's file PAR1", bytes(range(256)) * 9])
 def test_damaged_files(tmp_path: Path, name: str, content: bytes) -> None:
@@ -118,7 +217,8 @@ def test_damaged_files(tmp_path: Path, name: str, content: bytes) -> None:
     with pytest.raises(UnreadableData, match=name) as error:
         read(path)
     assert "Ermintrude" not in str(error.value)
-    assert error.value.__suppress_context__
+    context = error.value.__context__
+    assert context is None or (isinstance(context, UnreadableData) and context.__context__ is None)
 
 
 def test_no_records(tmp_path: Path) -> None:
@@ -287,6 +387,8 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read(tmp_path / "survey.csv", table="t")
     with pytest.raises(UnreadableData, match="'list'"):
         read([1, 2, 3])
+    with pytest.raises(UnreadableData, match=r"^\. is a directory"):
+        read(".")
 
 
 @pytest.mark.parametrize(

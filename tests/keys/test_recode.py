@@ -1,15 +1,19 @@
 """Recode and codebook files: what they mean, and that anything else is refused in one line."""
 
+import time
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from keyhole.errors import InvalidRules
-from keyhole.keys import Recode, read_codebook, read_recodes
+from keyhole.io import read
+from keyhole.keys import Recode, code_keys, read_codebook, read_recodes
 from keyhole.keys.codebook import _FILE
 from keyhole.keys.rules import parse_rules
 
@@ -71,12 +75,12 @@ def test_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
         ("? [a, b]\n: 1", "plain text"),
         ("[1, 2]", "the whole file"),
         ("", "the whole file"),
-        ("AGE: {tops: 85}", "AGE / tops"),
+        ("AGE: {tops: 85}", "at entry 1 / an entry"),
         ("AGE: {}", "give 'groups', 'bands', 'top' or 'bottom'"),
         ("AGE: {top: high}", "a number was expected"),
         ("AGE: {top: .nan}", "a number was expected"),
         ("AGE: {top: .inf}", "a number was expected"),
-        ("AGE: {bands: []}", "AGE / bands"),
+        ("SEX: {top: 3}\nAGE: {bands: []}", "at entry 2 / bands"),
         ("AGE: {bands: [15, 15]}", "must increase"),
         ("AGE: {bands: [0, 15], labels: [a]}", "2 different labels"),
         ("AGE: {labels: [a]}", "not given"),
@@ -84,8 +88,8 @@ def test_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
         ("AGE: {top: 15, bottom: 85}", "above 'top'"),
         ("AGE: {groups: {a: [x, y], b: [y]}}", "overlap: 'y'"),
         ("AGE: {groups: {a: [x, x]}}", "overlap: 'x'"),
-        ("AGE: {groups: {a: []}}", "AGE / groups / a"),
-        ("AGE: {groups: [a]}", "AGE / groups"),
+        ("AGE: {groups: {a: []}}", "at entry 1 / groups / an entry"),
+        ("AGE: {groups: [a]}", "at entry 1 / groups"),
         ("AGE: " + "[" * 5000, "nested too deeply"),
         ("\0", "not valid YAML"),
     ],
@@ -95,6 +99,41 @@ def test_bad_rules_are_told_in_one_line(text: str, says: str) -> None:
         parse(text)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
+    assert error.value.__context__ is None
+
+
+def test_a_data_file_given_by_mistake_is_not_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "people.yaml"
+    for text in (
+        "Ermintrude: {age: 31, town: Aarau}",
+        "Ermintrude: 31",
+        "people: [Ermintrude, Ermintrude, Dougal]",
+        "people: {Ermintrude: [31], groups: {Ermintrude: []}}",
+        "- {name: Ermintrude}",
+    ):
+        path.write_text(text)
+        for reader in (read_recodes, read_codebook):
+            with pytest.raises(InvalidRules) as error:
+                reader(path)
+            assert "Ermintrude" not in str(error.value)
+            assert "31" not in str(error.value)
+
+
+def test_rules_for_unknown_columns_are_named_only_if_a_column_is_like_them() -> None:
+    data = read(polars.DataFrame({"SEX": ["f", "m"], "TOWN": ["a", "b"]}))
+    with pytest.raises(InvalidRules, match=r"the first is 'SEXX'\. Closest columns: SEX"):
+        code_keys(data, ["SEX"], codebook={"SEX": ("f", "m"), "SEXX": ("f",)})
+    with pytest.raises(InvalidRules, match="the first is entry 2 of the file") as error:
+        code_keys(data, ["SEX"], codebook={"SEX": ("f", "m"), "Ermintrude": ("f",)})
+    assert "Ermintrude" not in str(error.value)
+
+
+def test_many_labels_take_no_time() -> None:
+    labels = [f"x{i}" for i in range(100_000)]
+    start = time.process_time()
+    assert len(TypeAdapter(_FILE).validate_python({"A": labels})["A"]) == len(labels)
+    assert Recode(groups={"all": labels}).apply(["x7"]) == {"x7": "all"}
+    assert time.process_time() - start < 5  # comparing each with each takes minutes
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_labels_stay_as_written(label):
         ),
         (
             "- {AGE: 15+, PAID: no}\n- {AGE: [0-15, 15+, x], PAID: no}",
-            "Rule 2 of zeros.yaml names 2 unknown labels of AGE: '0-15' (closest: '0-14', '15+'), 'x'.",
+            "Rule 2 of zeros.yaml names 2 unknown labels of AGE: '0-15', 'x'. AGE has 2 labels",
         ),
         ("- {AGE: {not: [0-14, 15+]}, PAID: no}", "leaves no label of AGE, so it matches no cell"),
         ("- {AGE: [0-14, 15+]}", "Rule 1 of zeros.yaml matches every cell"),
@@ -95,7 +95,19 @@ def test_what_is_wrong_is_said_in_one_line(text, said):
 def test_many_unknown_labels_are_counted():
     message = the_problem(f"- {{AGE: {[f'x{i}' for i in range(40)]}}}".replace("'", ""))
     assert "40 unknown labels of AGE" in message
-    assert message.endswith("and 35 more. Labels must be levels of the key, in the data or in the codebook.")
+    assert message.endswith("and 35 more. AGE has 2 labels, those in the data and in the codebook (--levels).")
+
+
+def test_labels_of_the_data_are_not_offered():
+    message = the_problem("- {AGE: 0-13, PAID: no}")
+    assert "0-14" not in message
+    assert "15+" not in message
+
+
+def test_the_error_does_not_keep_the_file():
+    with pytest.raises(InvalidRules) as error:
+        parse_zero_rules("- {AGE: [[Smith]]}")
+    assert error.value.__context__ is None
 
 
 def test_a_data_file_given_by_mistake_is_not_quoted():

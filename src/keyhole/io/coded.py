@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ class CodedColumn:
         Whether the order of the labels means something (the order of a codebook, or of an ordered category).
     """
 
-    codes: NDArray[np.int32]
-    labels: tuple[str, ...]
+    codes: NDArray[np.int32] = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
     ordered: bool = False
 
     def numbers(self) -> Vector:
@@ -47,7 +48,7 @@ class Coder:
         """Code a chunk of values; None, NaN and the empty text are missing."""
         if isinstance(values, np.ndarray) and values.dtype != object:
             distinct, inverse = np.unique(values, return_inverse=True)
-            codes = np.array([self._code_of(value) for value in distinct.tolist()], dtype=np.int32)
+            codes = np.array([self._code_of(value) for value in shortest(distinct)], dtype=np.int32)
             self._chunks.append(codes[inverse] if len(codes) else np.zeros(0, dtype=np.int32))
             return
         known, missed = self._code, self._code_of
@@ -83,16 +84,34 @@ def label_of(value: Any) -> str:
 
     Examples
     --------
-    >>> label_of(3.0), label_of(2.5), label_of("01"), label_of(True)
-    ('3', '2.5', '01', 'true')
+    >>> label_of(3.0), label_of(2.5), label_of("01"), label_of(True), label_of(Decimal("3.00"))
+    ('3', '2.5', '01', 'true', '3')
     """
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value):
         return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite() and value == int(value):
+        return str(int(value))
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return str(value)
+
+
+def shortest(values: NDArray[Any]) -> list[Any]:
+    """Numbers as Python's; a fraction in single precision is the shortest one that is stored the same.
+
+    Examples
+    --------
+    >>> shortest(np.array([0.1, 3], dtype=np.float32))
+    [0.1, 3.0]
+    """
+    plain: list[Any] = values.tolist()
+    if values.dtype.kind != "f" or values.dtype.itemsize >= 8:
+        return plain
+    return [
+        p if p != p or math.isinf(p) or p == int(p) else float(str(v)) for p, v in zip(plain, values, strict=True)
+    ]
 
 
 def distinct_labels(values: Sequence[Any], value_labels: Mapping[Any, str]) -> tuple[str, ...]:

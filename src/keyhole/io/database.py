@@ -1,19 +1,22 @@
 """Tables of databases: DuckDB in place, PostgreSQL and SQLite through ADBC, always read-only."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 
 from keyhole.errors import UnreadableData
-from keyhole.io.coded import CodedColumn, Coder
+from keyhole.io.address import local_path, scheme_of, shown_address
+from keyhole.io.coded import CodedColumn, Coder, shortest
 from keyhole.io.engine import Engine, identifier, quoted
 from keyhole.io.extras import need
 from keyhole.io.loaded import LoadedColumns
+from keyhole.io.own_words import in_own_words
 from keyhole.io.typed import TypedTable, nonzero, open_typed
+
+Answer = TypeVar("Answer")
 
 SERVERS = {
     "postgresql": ("adbc_driver_postgresql.dbapi", "postgres"),
@@ -25,13 +28,7 @@ SERVERS = {
 
 def shown(url: str, table: str) -> str:
     """The name of a table in messages: where it is, without user, password and options."""
-    parts = urlsplit(url)
-    return f"table {table!r} of {parts.scheme}://{parts.hostname or ''}{parts.path}"
-
-
-def local_path(url: str) -> Path:
-    """The file of a ``sqlite:///`` or ``duckdb:///`` URL: a fourth slash begins an absolute path."""
-    return Path(unquote(urlsplit(url).path.removeprefix("/")))
+    return f"table {table!r} of {shown_address(url)}"
 
 
 def open_duckdb(path: Path, table: str, source: str, engine: Engine) -> TypedTable:
@@ -53,39 +50,42 @@ def open_duckdb(path: Path, table: str, source: str, engine: Engine) -> TypedTab
 
 def open_server(url: str, table: str, source: str) -> LoadedColumns:
     """Open a table of PostgreSQL or SQLite; the asked columns are fetched in one query."""
-    scheme = urlsplit(url).scheme
+    scheme = scheme_of(url) or ""
     module, extra = SERVERS[scheme]
     driver = need(module, extra)
     need("pyarrow", extra)
-    address = url if scheme != "sqlite" else f"file:{local_path(url)}?mode=ro"
+    address = url if scheme != "sqlite" else f"file:{quote(str(local_path(url)))}?mode=ro"
     name = qualified(table)
 
-    @contextmanager
-    def cursor() -> Iterator[Any]:
-        try:
+    def ask(question: Callable[[Any], Answer]) -> Answer:
+        def work() -> Answer:
             with driver.connect(address) as connection, connection.cursor() as cursor:
-                yield cursor
-        except (driver.Error, OSError):
-            # The driver's words may hold the password or a record.
-            raise UnreadableData(
-                f"{source} could not be read: check the address, the rights of the user and the table name."
-            ) from None
+                return question(cursor)
 
-    with cursor() as first:
-        first.execute(f"SELECT * FROM {name} LIMIT 0")
-        columns = tuple(first.fetch_arrow_table().column_names)
-        first.execute(f"SELECT count(*) FROM {name}")
-        records = int(first.fetchone()[0])
+        # The driver's words may hold the password or a record.
+        told = f"{source} could not be read: check the address, the rights of the user and the table name."
+        return in_own_words(
+            work, lambda error: UnreadableData(told) if isinstance(error, driver.Error | OSError) else None
+        )
+
+    def describe(cursor: Any) -> tuple[tuple[str, ...], int]:
+        cursor.execute(f"SELECT * FROM {name} LIMIT 0")
+        columns = tuple(cursor.fetch_arrow_table().column_names)
+        cursor.execute(f"SELECT count(*) FROM {name}")
+        return columns, int(cursor.fetchone()[0])
 
     def load(names: Sequence[str]) -> Mapping[str, CodedColumn]:
-        coders = {column: Coder() for column in names}
-        with cursor() as rows:
-            rows.execute(f"SELECT {', '.join(identifier(column) for column in names)} FROM {name}")
-            for batch in rows.fetch_record_batch():
+        def fetch(cursor: Any) -> Mapping[str, CodedColumn]:
+            coders = {column: Coder() for column in names}
+            cursor.execute(f"SELECT {', '.join(identifier(column) for column in names)} FROM {name}")
+            for batch in cursor.fetch_record_batch():
                 for column, coder in coders.items():
                     _add(coder, batch.column(column))
-        return {column: coder.finish() for column, coder in coders.items()}
+            return {column: coder.finish() for column, coder in coders.items()}
 
+        return ask(fetch)
+
+    columns, records = ask(describe)
     return LoadedColumns(source, columns, nonzero(records, source), load)
 
 
@@ -97,4 +97,6 @@ def qualified(table: str) -> str:
 def _add(coder: Coder, values: Any) -> None:
     encoded = values.dictionary_encode()
     indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    coder.add_coded(indices, encoded.dictionary.to_pylist())
+    values = encoded.dictionary
+    short = str(values.type) in ("float", "halffloat") and not values.null_count
+    coder.add_coded(indices, shortest(values.to_numpy()) if short else values.to_pylist())

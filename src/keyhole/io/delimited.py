@@ -11,6 +11,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,15 +21,18 @@ from typing import IO, cast
 from keyhole.errors import UnreadableData
 from keyhole.io.coded import CodedColumn, Coder
 from keyhole.io.engine import Engine, literal_path, quoted
+from keyhole.io.headers import check_header
 from keyhole.io.loaded import LoadedColumns
 from keyhole.io.microdata import Opened, Selection, with_weights
+from keyhole.io.own_words import in_own_words
 from keyhole.io.typed import text_column
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE = 1 << 18
 """How many characters are looked at to tell the delimiter."""
 BLOCK = 1 << 20
-SPACED_QUOTE = re.compile(rb'[,;|\t\r\n]\s*[ \t]"|"[ \t]\s*([,;|\t\r\n]|$)')
+SPACED_QUOTE = re.compile(rb'[,;|]\s*[ \t]"|[\t\r\n][ \f\v]*[ \t]"|"[ \t][ \f\v]*[\t\r\n]|"[ \t]\s*(?:[,;|]|\Z)')
+"""Space between a delimiter and a quote. Tabs are both, and may be millions in a row: each is looked at once."""
 BINARY = 0.01
 """A text in which more of the first characters than this are control characters is not a text."""
 
@@ -39,8 +43,9 @@ class Dialect:
 
     Attributes
     ----------
-    spaced_quotes
-        Whether there may be spaces between a delimiter and a quote, which DuckDB passes over and others do not.
+    careful
+        Whether DuckDB may misread it: there may be spaces between a delimiter and a quote, which DuckDB passes
+        over and others do not, or there is a line break in the header.
     """
 
     path: Path
@@ -48,7 +53,7 @@ class Dialect:
     encoding: str
     delimiter: str
     header: tuple[str, ...]
-    spaced_quotes: bool = False
+    careful: bool = False
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The line on which each record ends and its fields; blank lines are passed over."""
@@ -70,8 +75,9 @@ class DelimitedFile:
 
     def select(self, names: Sequence[str], engine: Engine, weights: str | None = None) -> Selection:
         """The named columns, as text."""
+        place = {name: place for place, name in enumerate(self.columns)}
         chosen = with_weights(names, weights)
-        return Selection(self.relation, {name: text_column(f"c{self.columns.index(name)}") for name in chosen})
+        return Selection(self.relation, {name: text_column(f"c{place[name]}") for name in chosen})
 
 
 def open_delimited(path: Path, source: str, engine: Engine) -> Opened:
@@ -89,24 +95,28 @@ def find_dialect(path: Path, source: str) -> Dialect:
         encoding, spaced_quotes = _find_encoding(path, source)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise UnreadableData(f"{source} is named as a gzip file but cannot be decompressed.") from None
-    try:
-        with _text(path, encoding) as text:
-            sample = text.read(SAMPLE)
-    except UnicodeError:
-        raise UnreadableData(f"{source} is not valid {encoding}, which its first bytes promise.") from None
+    invalid = UnreadableData(f"{source} is not valid {encoding}, which its first bytes promise.")
+    sample = in_own_words(
+        lambda: _sample(path, encoding), lambda error: invalid if isinstance(error, UnicodeError) else None
+    )
     if not sample.strip():
         raise UnreadableData(f"{source} is empty: a header line and at least one record were expected.")
     strange = sum(1 for letter in sample if ord(letter) < 32 and letter not in "\t\n\r\f\v")
     if strange > BINARY * len(sample):
         raise UnreadableData(_binary(source))
     delimiter = _find_delimiter(sample)
-    header = _header(path, source, encoding, delimiter)
-    return Dialect(path, source, encoding, delimiter, header, spaced_quotes)
+    names = in_own_words(
+        lambda: _first_fields(path, encoding, delimiter), lambda error: _told_of_header(source, encoding, error)
+    )
+    header = _header(names, source)
+    check_header(names, _records(sample, delimiter), source)
+    broken = any(letter in name for name in names for letter in "\r\n")
+    return Dialect(path, source, encoding, delimiter, header, careful=spaced_quotes or broken)
 
 
 def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
     """The file through DuckDB, or None if it will not have it."""
-    if dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.spaced_quotes:
+    if dialect.encoding not in ("utf-8", "utf-8-sig") or dialect.careful:
         return None
     if len(dialect.header) == 1:  # a blank line is then a record, and DuckDB sees two in one that ends in CR LF
         return None
@@ -119,6 +129,8 @@ def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
         ((records,),) = engine.rows(f"SELECT count(*) FROM {relation}")
     except UnreadableData:
         return None
+    if not records:  # or DuckDB found other lines than there are
+        return None
     # DuckDB passes over an empty field too many at the end of a record.
     return None if _may_end_too_late(dialect) else DelimitedFile(relation, dialect.header, records)
 
@@ -126,9 +138,9 @@ def _open_in_place(dialect: Dialect, engine: Engine) -> Opened | None:
 def _may_end_too_late(dialect: Dialect) -> bool:
     """Whether a line that ends in a delimiter has a field too many, or quotes that keep it from being judged."""
     delimiter, width = dialect.delimiter.encode(), len(dialect.header)
-    cut = re.escape(delimiter)
-    late = b'(?<![^\r\n])(?:[^\r\n]*"[^\r\n]*%b|(?:[^\r\n%b]*%b){%d,})(?=[\r\n]|\\Z)'
-    pattern = re.compile(late % (cut, cut, cut, width))
+
+    def is_late(line: bytes) -> bool:
+        return line.endswith(delimiter) and (b'"' in line or line.count(delimiter) >= width)
 
     def counts_out(lines: bytes) -> bool:
         # No record is too short, or DuckDB had refused it: with the right sum, none is too long either.
@@ -142,38 +154,45 @@ def _may_end_too_late(dialect: Dialect) -> bool:
             whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
             lines, rest = text[:whole], text[whole:]
             open_ended = delimiter + b"\n" in lines or delimiter + b"\r" in lines
-            if open_ended and not counts_out(lines) and pattern.search(lines):
+            if open_ended and not counts_out(lines) and any(map(is_late, lines.splitlines())):
                 return True
-    return pattern.search(rest) is not None
+    return is_late(rest)
 
 
 def _open_with_care(dialect: Dialect) -> Opened:
     """The file through the csv module, every record checked."""
-    records, ragged, first = 0, 0, ""
     width = len(dialect.header)
-    with _told_where(dialect):
+
+    def count() -> tuple[int, int, str]:
+        records, ragged, first = 0, 0, ""
         for line, fields in dialect.records():
             records += 1
             if len(fields) != width:
                 ragged += 1
                 first = first or f"line {line:,} has {len(fields)}"
+        return records, ragged, first
+
+    records, ragged, first = in_own_words(count, lambda error: _told(dialect, error))
     if ragged:
         raise UnreadableData(
             f"{dialect.source} has {width} columns, but {ragged:,} of {records:,} records have another number of "
             f"fields (first: {first}). Check the delimiter ({_spoken(dialect.delimiter)} here) and the quotes."
         )
 
-    def load(names: Sequence[str]) -> Mapping[str, CodedColumn]:
-        coders = [(dialect.header.index(name), Coder()) for name in names]
-        with _told_where(dialect):
-            block: list[list[str]] = []
-            for _, fields in dialect.records():
-                block.append(fields)
-                if len(block) == 50_000:
-                    _add(coders, block)
-                    block = []
-            _add(coders, block)
+    def fetch(names: Sequence[str]) -> Mapping[str, CodedColumn]:
+        place = {name: place for place, name in enumerate(dialect.header)}
+        coders = [(place[name], Coder()) for name in names]
+        block: list[list[str]] = []
+        for _, fields in dialect.records():
+            block.append(fields)
+            if len(block) == 50_000:
+                _add(coders, block)
+                block = []
+        _add(coders, block)
         return {name: coder.finish() for name, (_, coder) in zip(names, coders, strict=True)}
+
+    def load(names: Sequence[str]) -> Mapping[str, CodedColumn]:
+        return in_own_words(lambda: fetch(names), lambda error: _told(dialect, error))
 
     return LoadedColumns(dialect.source, dialect.header, records, load)
 
@@ -183,33 +202,42 @@ def _add(coders: Sequence[tuple[int, Coder]], block: list[list[str]]) -> None:
         coder.add([fields[place] for fields in block])
 
 
-@contextmanager
-def _told_where(dialect: Dialect) -> Iterator[None]:
-    try:
-        yield
-    except csv.Error:
-        raise UnreadableData(
+def _told(dialect: Dialect, error: Exception) -> UnreadableData | None:
+    if isinstance(error, csv.Error):
+        return UnreadableData(
             f"{dialect.source} has a quoted field that is not closed, closed twice, or longer than "
             f"{csv.field_size_limit():,} characters. Write a quote inside a quoted field twice."
-        ) from None
-    except UnicodeError:
-        raise UnreadableData(f"{dialect.source} is not valid {dialect.encoding} throughout.") from None
+        )
+    if isinstance(error, UnicodeError):
+        return UnreadableData(f"{dialect.source} is not valid {dialect.encoding} throughout.")
+    return None
 
 
-def _header(path: Path, source: str, encoding: str, delimiter: str) -> tuple[str, ...]:
+def _sample(path: Path, encoding: str) -> str:
     with _text(path, encoding) as text:
-        try:
-            names = next(csv.reader(text, delimiter=delimiter, strict=True))
-        except csv.Error:
-            raise UnreadableData(f"The header of {source} has a quoted name that is not closed.") from None
+        return text.read(SAMPLE)
+
+
+def _first_fields(path: Path, encoding: str, delimiter: str) -> list[str]:
+    with _text(path, encoding) as text:
+        return next(csv.reader(text, delimiter=delimiter, strict=True))
+
+
+def _told_of_header(source: str, encoding: str, error: Exception) -> UnreadableData | None:
+    if isinstance(error, csv.Error):
+        return UnreadableData(f"The header of {source} has a quoted name that is not closed.")
+    return UnreadableData(f"{source} is not valid {encoding}.") if isinstance(error, UnicodeError) else None
+
+
+def _header(names: Sequence[str], source: str) -> tuple[str, ...]:
     if not names:
         raise UnreadableData(f"{source} begins with a blank line; a header with column names was expected.")
     # Spreadsheets and pandas leave the name of an index column out.
     named = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
-    twice = sorted({name for name in named if named.count(name) > 1})
+    twice = sum(times > 1 for times in Counter(named).values())
     if twice:
         raise UnreadableData(
-            f"{source} has {len(twice)} column names that occur more than once in its header: rename them, "
+            f"{source} has {twice} column names that occur more than once in its header: rename them, "
             "or add a header line if the file has none."
         )
     return tuple(named)
@@ -268,11 +296,14 @@ def _find_delimiter(sample: str) -> str:
 
 def _widths(sample: str, delimiter: str) -> list[int]:
     """The number of fields of each record of the sample but the last, which may be cut off."""
-    widths: list[int] = []
+    widths = [len(fields) for fields in _records(sample, delimiter)]
+    return (widths[:-1] if len(sample) == SAMPLE and len(widths) > 1 else widths) or [0]
+
+
+def _records(sample: str, delimiter: str) -> Iterator[list[str]]:
     records = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
     with suppress(csv.Error):  # a field too long for the csv module: judge by the records before it
-        widths.extend(len(fields) for fields in records if fields)
-    return (widths[:-1] if len(sample) == SAMPLE and len(widths) > 1 else widths) or [0]
+        yield from (fields for fields in records if fields)
 
 
 @contextmanager

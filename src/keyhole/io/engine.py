@@ -2,24 +2,31 @@
 
 The data are confidential. The engine may open only the named files, never downloads or loads an extension, and
 when a table outgrows its memory it spills to a directory that only this user can read and that is removed when the
-engine is closed or forgotten. Its own error messages quote records, so none of them is ever passed on.
+engine is closed or forgotten, or the process is asked to end (SIGTERM, SIGHUP) during a query. Its own error
+messages quote records, so none of them is ever passed on.
 """
 
+import itertools
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import UnreadableData
+from keyhole.io.own_words import in_own_words
+from keyhole.io.termination import removed_when_terminated
 
 if TYPE_CHECKING:
     import duckdb
+
+Result = TypeVar("Result")
 
 MEMORY_LIMIT = "1GB"
 """What DuckDB may hold in memory before it spills; the rest of 2 GB is left to Python and the result."""
@@ -40,7 +47,10 @@ class Engine:
         import duckdb
 
         self.source = source
-        spill = tempfile.mkdtemp(prefix="keyhole-")  # mode 0700
+        self.turn = threading.RLock()
+        """Held by the thread whose query runs: a connection answers one question at a time."""
+        self._numbers, self._forgotten = itertools.count(), deque[str]()
+        self._spill = spill = tempfile.mkdtemp(prefix="keyhole-")  # mode 0700
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(
             ":memory:",
             config={
@@ -74,20 +84,32 @@ class Engine:
         """Forget the data and remove what was spilled."""
         self._close()
 
-    def register(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Show arrays of one length as a table; they are read where they are, not copied."""
-        self.connection.register(name, dict(arrays))
+    def register(self, arrays: Mapping[str, NDArray[Any]]) -> str:
+        """Show arrays of one length as a table, and give its name; they are read where they are, not copied."""
+        with self.turn:
+            while self._forgotten:
+                self.connection.unregister(self._forgotten.popleft())
+            name = f"loaded{next(self._numbers)}"
+            self.connection.register(name, dict(arrays))
+        return name
+
+    @property
+    def forget(self) -> Callable[[str], None]:
+        """Marks a registered table as no longer needed; it goes when the next one comes."""
+        return self._forgotten.append
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """All rows of a query that gives few."""
-        with _without_records(self.source):
-            return self.connection.execute(query).fetchall()
+        return self._ask(lambda: self.connection.execute(query).fetchall())
 
     def arrays(self, query: str) -> list[NDArray[Any]]:
         """The columns of a query, which must hold no missing values."""
-        with _without_records(self.source):
-            columns = self.connection.execute(query).fetchnumpy()
+        columns = self._ask(lambda: self.connection.execute(query).fetchnumpy())
         return [np.asarray(column) for column in columns.values()]
+
+    def _ask(self, question: Callable[[], Result]) -> Result:
+        with self.turn, removed_when_terminated(self._spill):
+            return in_own_words(question, lambda error: _without_records(error, self.source))
 
 
 def quoted(text: str) -> str:
@@ -110,25 +132,21 @@ def _close(connection: "duckdb.DuckDBPyConnection", spill: str) -> None:
     shutil.rmtree(spill, ignore_errors=True)
 
 
-@contextmanager
-def _without_records(source: str) -> Iterator[None]:
-    """Say that reading failed without DuckDB's words, which may quote a line of the data."""
+def _without_records(error: Exception, source: str) -> BaseException | None:
+    """That reading failed, without DuckDB's words, which may quote a line of the data."""
     import duckdb
 
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():  # what DuckDB makes of Ctrl-C inside a query
-            raise KeyboardInterrupt from None
-        raise
-    except duckdb.OutOfMemoryException:
-        raise UnreadableData(
+    if isinstance(error, duckdb.InterruptException):
+        return KeyboardInterrupt()
+    if isinstance(error, RuntimeError) and "interrupted" in str(error).lower():
+        return KeyboardInterrupt()  # what DuckDB makes of Ctrl-C inside a query
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return UnreadableData(
             f"Tabulating {source} needs more memory or temporary disk space than there is. "
             "Use fewer keys, recode keys with very many levels, or point TMPDIR to a larger private disk."
-        ) from None
-    except duckdb.Error as error:
-        raise UnreadableData(
+        )
+    if isinstance(error, duckdb.Error):
+        return UnreadableData(
             f"{source} could not be read ({type(error).__name__}): it may be damaged, or have changed meanwhile."
-        ) from None
+        )
+    return None

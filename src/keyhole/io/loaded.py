@@ -1,5 +1,6 @@
 """Data that must be loaded: only the columns that are asked for, as small codes."""
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,28 +29,33 @@ class LoadedColumns:
     source: str
     columns: tuple[str, ...]
     records: int
-    load: Load
-    _kept: dict[str, CodedColumn] = field(default_factory=dict)
+    load: Load = field(repr=False)
+    _kept: dict[str, CodedColumn] = field(default_factory=dict, repr=False)
 
     def select(self, names: Sequence[str], engine: Engine, weights: str | None = None) -> Selection:
         """The named columns as a table of codes, the weights also as numbers."""
-        chosen = with_weights(names, weights)
+        with engine.turn:
+            return self._select(with_weights(names, weights), engine, weights)
+
+    def _select(self, chosen: Sequence[str], engine: Engine, weights: str | None) -> Selection:
         if any(name not in self._kept for name in chosen):
             # All of them again, not only the new ones: a database may give its records in another order.
             self._kept = dict(self.load(tuple(dict.fromkeys((*self._kept, *chosen)))))
             self._check_lengths()
         arrays: dict[str, NDArray[Any]] = {
-            f"c{self.columns.index(name)}": self._kept[name].codes for name in chosen
+            f"c{place}": self._kept[name].codes for place, name in enumerate(chosen)
         }
         if weights is not None:
             arrays["weights"] = self._kept[weights].numbers()
-        engine.register("loaded", arrays)
-        return Selection("loaded", {name: self._column(name) for name in chosen})
+        columns = {name: self._column(place, name) for place, name in enumerate(chosen)}
+        selection = Selection(engine.register(arrays), columns)
+        weakref.finalize(selection, engine.forget, selection.relation)
+        return selection
 
-    def _column(self, name: str) -> Column:
+    def _column(self, place: int, name: str) -> Column:
         kept = self._kept[name]
         number = "CASE WHEN NOT isnan(weights) THEN weights END"
-        return Column(f"nullif(c{self.columns.index(name)}, -1)", "INTEGER", number, kept.labels, kept.ordered)
+        return Column(f"nullif(c{place}, -1)", "INTEGER", number, kept.labels, kept.ordered)
 
     def _check_lengths(self) -> None:
         found = {len(column.codes) for column in self._kept.values()}

@@ -35,7 +35,7 @@ class Column:
     sql: str
     type: str
     number: str
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = field(default=None, repr=False)
     ordered: bool = False
 
 
@@ -124,8 +124,10 @@ def _count_levels(
         f"FROM (SELECT {values} FROM {selection.relation}) "
         f"GROUP BY GROUPING SETS ({', '.join(f'({v})' for v in aliases)}) LIMIT {MOST_LEVELS + 1}"
     )
+    if len(rows) > MOST_LEVELS and len(names) > 1:  # too many together; perhaps none has too many alone
+        return {name: _count_levels(microdata, selection, [name])[name] for name in names}
     if len(rows) > MOST_LEVELS:
-        _refuse_continuous(microdata, selection, names)
+        _refuse_continuous(microdata, names[0])
     counts: dict[str, dict[int | str | None, int]] = {name: {} for name in names}
     for row in rows:
         place = row.index(0)  # the one column that this row was grouped by
@@ -146,13 +148,10 @@ def _label(column: Column, value: int | str | None) -> str | None:
     return str(value) if column.labels is None else column.labels[int(value)]
 
 
-def _refuse_continuous(microdata: Microdata, selection: Selection, names: Sequence[str]) -> None:
-    distinct = ", ".join(f"approx_count_distinct({selection.columns[name].sql})" for name in names)
-    (found,) = microdata.engine.rows(f"SELECT {distinct} FROM {selection.relation}")
-    most, name = max(zip(found, names, strict=True))
+def _refuse_continuous(microdata: Microdata, name: str) -> None:
     raise InvalidKeys(
-        f"Column {name!r} of {microdata.source} has about {most:,} different values among {microdata.records:,} "
-        f"records; a key can have at most {MOST_LEVELS:,}. Leave it out, or round it before reading."
+        f"Column {name!r} of {microdata.source} has more than {MOST_LEVELS:,} different values among "
+        f"{microdata.records:,} records, the most that a key can have. Leave it out, or round it before reading."
     )
 
 

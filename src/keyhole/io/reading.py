@@ -1,13 +1,16 @@
 """One entry to all data: a path, a database URL or a frame becomes opened microdata."""
 
+import re
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from keyhole.errors import UnreadableData
+from keyhole.io.address import LOCAL, local_path, scheme_of
 from keyhole.io.engine import Engine
 from keyhole.io.microdata import Microdata, Opened
+from keyhole.io.own_words import in_own_words
 
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -17,6 +20,9 @@ SQLITE = b"SQLite format 3\0"
 """How every SQLite file begins, whatever its name ends with."""
 
 SCHEMES = ("postgresql", "postgres", "sqlite", "duckdb")
+
+ADDRESS_LIKE = re.compile(r"^\w+:/|:[^/]*@|pass|pwd|secret|token", re.IGNORECASE)
+"""A path that may be a mistyped database address is not repeated in messages."""
 
 
 def read(source: Any, *, table: str | None = None) -> Microdata:
@@ -37,7 +43,7 @@ def read(source: Any, *, table: str | None = None) -> Microdata:
     >>> data.columns, data.records
     (('SEX', 'AGE'), 3)
     """
-    if isinstance(source, str) and urlsplit(source).scheme in SCHEMES and "://" in source:
+    if isinstance(source, str) and scheme_of(source) is not None:
         return _read_url(source, table)
     if isinstance(source, str | PathLike):
         return _read_file(Path(source), table)
@@ -49,16 +55,18 @@ def read(source: Any, *, table: str | None = None) -> Microdata:
 def _read_file(path: Path, table: str | None) -> Microdata:
     _check_file(path)
     if _begins_with(path, SQLITE):
-        return _read_url(f"sqlite:///{path.resolve()}", table)
+        return _read_url(f"sqlite:///{quote(str(path.resolve()))}", table)
     kind = (
         path.suffixes[-2].lower()
         if path.suffix.lower() == ".gz" and len(path.suffixes) > 1
         else path.suffix.lower()
     )
-    if kind in DUCKDB:
+    if kind in DUCKDB and path.suffix.lower() != ".gz":
         return _read_duckdb(path, table)
     if table is not None:
         raise UnreadableData(f"A table was named, but {path.name} is not a database; leave --table out.")
+    if path.suffix.lower() == ".gz" and kind not in DELIMITED:
+        raise UnreadableData(f"{path.name} is compressed, which only delimited text may be: decompress it first.")
     engine = Engine(path.name, [path])
     return _sealed(path.name, engine, _open_file(path, kind, engine))
 
@@ -81,10 +89,15 @@ def _open_file(path: Path, kind: str, engine: Engine) -> Opened:
 
 
 def _read_url(url: str, table: str | None) -> Microdata:
-    from keyhole.io.database import local_path, open_server, shown
+    from keyhole.io.database import open_server, shown
 
-    scheme = urlsplit(url).scheme
-    if scheme in ("sqlite", "duckdb"):
+    scheme = scheme_of(url)
+    if scheme not in SCHEMES:
+        raise UnreadableData(
+            f"Addresses that begin with {scheme}:// cannot be read. Known are: {', '.join(SCHEMES)}; "
+            "for a file, give its path."
+        )
+    if scheme in LOCAL:
         _check_file(local_path(url))
     if scheme == "duckdb":
         return _read_duckdb(local_path(url), table)
@@ -119,14 +132,21 @@ def _begins_with(path: Path, mark: bytes) -> bool:
 
 def _check_file(path: Path) -> None:
     """Say what is wrong with a file that cannot even be opened."""
-    try:
+    plain = not ADDRESS_LIKE.search(str(path))
+    name = (path.name or str(path)) if plain else "The file"
+
+    def is_empty() -> bool:
         if path.is_dir():
-            raise UnreadableData(f"{path.name} is a directory; a file was expected.")
+            raise UnreadableData(f"{name} is a directory; a file was expected.")
         with path.open("rb") as file:
-            empty = not file.read(1)
-    except FileNotFoundError:
-        raise UnreadableData(f"There is no file {str(path)!r}.") from None
-    except (OSError, ValueError):
-        raise UnreadableData(f"{path.name} cannot be opened: check its permissions.") from None
-    if empty:
-        raise UnreadableData(f"{path.name} is empty: a header line and at least one record were expected.")
+            return not file.read(1)
+
+    def tell(error: Exception) -> UnreadableData | None:
+        if isinstance(error, FileNotFoundError):
+            return UnreadableData(f"There is no file {str(path)!r}." if plain else "There is no such file.")
+        if isinstance(error, OSError | ValueError):
+            return UnreadableData(f"{name} cannot be opened: check its permissions.")
+        return None
+
+    if in_own_words(is_empty, tell):
+        raise UnreadableData(f"{name} is empty: a header line and at least one record were expected.")

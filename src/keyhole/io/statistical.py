@@ -8,6 +8,7 @@ from keyhole.errors import UnreadableData
 from keyhole.io.coded import CodedColumn, Coder
 from keyhole.io.extras import need
 from keyhole.io.loaded import LoadedColumns
+from keyhole.io.own_words import in_own_words
 from keyhole.io.typed import nonzero
 
 PACKAGES = {
@@ -32,10 +33,9 @@ def open_statistical(path: Path, source: str) -> LoadedColumns:
         options["catalog_file"] = str(catalog)
 
     def fetch(**more: Any) -> tuple[Mapping[str, Sequence[Any]], Any]:
-        try:
-            return reader(str(path), **options, **more)
-        except Exception:  # pyreadstat raises bare exceptions, and its words may quote the data
-            raise UnreadableData(f"{source} is not a file of {program}, or is damaged.") from None
+        damaged = UnreadableData(f"{source} is not a file of {program}, or is damaged.")
+        # pyreadstat raises bare exceptions, and its words may quote the data.
+        return in_own_words(lambda: reader(str(path), **options, **more), lambda _: damaged)
 
     _, metadata = fetch(metadataonly=True)
     columns = tuple(metadata.column_names)

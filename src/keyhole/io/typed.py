@@ -9,7 +9,7 @@ from keyhole.io.microdata import Column, Selection, with_weights
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 FLOATS = {"FLOAT", "DOUBLE"}
-AS_TEXT = ("VARCHAR", "ENUM", "DATE", "TIME", "UUID", "UBIGINT", "HUGEINT", "UHUGEINT", "INTERVAL", "BIT")
+AS_TEXT = ("VARCHAR", "DATE", "TIME", "UUID", "UBIGINT", "HUGEINT", "UHUGEINT", "INTERVAL", "BIT")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,21 @@ def typed_columns(
     """
     fractional = {name for name in names if _is_fractional(types[name][1])}
     whole = _whole_numbers(engine, relation, {name: types[name][0] for name in fractional})
-    return {name: _column(engine.source, name, *types[name], name in whole) for name in names}
+    return {
+        name: _enum_column(engine, *types[name])
+        if types[name][1].startswith("ENUM(")
+        else _column(engine.source, name, *types[name], name in whole)
+        for name in names
+    }
+
+
+def _enum_column(engine: Engine, sql: str, kind: str) -> Column:
+    """The column of an ENUM, whose levels have the order in which they were declared."""
+    ((labels,),) = engine.rows(f"SELECT enum_range(CAST(NULL AS {kind}))")
+    code = f"CAST(enum_code({sql}) AS INTEGER)"
+    if "" in labels:
+        code = f"nullif({code}, {labels.index('')})"
+    return Column(code, "INTEGER", text_column(f"CAST({sql} AS VARCHAR)").number, tuple(labels), ordered=True)
 
 
 def _column(source: str, name: str, sql: str, kind: str, whole: bool) -> Column:
@@ -68,12 +82,15 @@ def _column(source: str, name: str, sql: str, kind: str, whole: bool) -> Column:
         return Column(f"CAST({sql} AS TINYINT)", "TINYINT", f"CAST({sql} AS DOUBLE)", ("false", "true"))
     if _is_fractional(kind):
         number = f"CAST({sql} AS DOUBLE)"
-        known = f"CASE WHEN isnan({number}) THEN NULL ELSE {sql} END"
+        # -0.0 and 0.0 are one number with two texts.
+        known = f"CASE WHEN isnan({number}) THEN NULL WHEN {sql} = 0 THEN CAST(0 AS {kind}) ELSE {sql} END"
         if whole:
             return Column(f"CAST({known} AS BIGINT)", "BIGINT", number)
         # Whole numbers beside others: 3.0 is the label "3", as everywhere.
         text = f"regexp_replace(CAST({known} AS VARCHAR), '\\.0+$', '')"
         return Column(text, "VARCHAR", number)
+    if kind == '"NULL"':  # a column that never held a value
+        return text_column(f"CAST({sql} AS VARCHAR)")
     if kind.startswith(AS_TEXT):
         return text_column(sql if kind == "VARCHAR" else f"CAST({sql} AS VARCHAR)")
     raise InvalidKeys(

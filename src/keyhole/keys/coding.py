@@ -1,7 +1,7 @@
 """From the values of a column to the levels of a key: each value's code, after codebook, recoding and missing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from keyhole.errors import InvalidKeys, InvalidRules
@@ -30,7 +30,7 @@ class KeyCoding:
     """
 
     variable: KeyVariable
-    codes: Mapping[int | str | None, int]
+    codes: Mapping[int | str | None, int] = field(repr=False)
 
     @property
     def drops(self) -> bool:

@@ -15,19 +15,24 @@ def check_names(microdata: Microdata, names: Sequence[str]) -> None:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise InvalidKeys(f"Each key can be given once only; given more than once: {', '.join(map(repr, twice))}.")
+    known = set(microdata.columns)
     for name in names:
-        if name not in microdata.columns:
+        if name not in known:
             near = suggestion(name, microdata.columns)
             raise UnknownKeyVariable(f"Key variable {name!r} is not a column of {microdata.source}. {near}")
 
 
 def check_ruled(microdata: Microdata, ruled: Iterable[str], what: str) -> None:
     """Refuse rules for columns that do not exist."""
-    unknown = [name for name in ruled if name not in microdata.columns]
+    known = set(microdata.columns)
+    unknown = {name: place for place, name in enumerate(ruled, 1) if name not in known}
     if unknown:
+        name, place = next(iter(unknown.items()))
+        # A name like no column may be a value: the file may be data, given by mistake.
+        first = repr(name) if closest(name, microdata.columns) else f"entry {place} of the file"
         raise InvalidRules(
             f"The {what} has rules for {len(unknown)} columns that {microdata.source} does not have, "
-            f"the first is {unknown[0]!r}. {suggestion(unknown[0], microdata.columns)}"
+            f"the first is {first}. {suggestion(name, microdata.columns)}"
         )
 
 

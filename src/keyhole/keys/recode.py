@@ -1,6 +1,7 @@
 """Recode rules: bands, groups, top- and bottom-coding, applied to the levels of a key."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -76,7 +77,7 @@ class Recode(BaseModel):
         if self.top is not None and self.bottom is not None and self.bottom > self.top:
             raise ValueError("'bottom' must not be above 'top'")
         members = [label for group in self.groups.values() for label in group]
-        twice = sorted({label for label in members if members.count(label) > 1})
+        twice = sorted(label for label, times in Counter(members).items() if times > 1)
         if twice:
             raise ValueError(f"the groups overlap: {_listed(twice)} stand in more than one place")
         if not (self.groups or self.bands or self.top is not None or self.bottom is not None):

@@ -1,6 +1,7 @@
 """Rule files: YAML whose scalars stay as they are written, read into checked objects or refused in one line."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,14 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from keyhole.errors import InvalidRules
+from keyhole.io.own_words import in_own_words
 
 LARGEST = 16 * 2**20
 """Rule files are written by hand; a larger one is a mistake."""
+
+
+SCHEMA_WORDS = ("groups", "bands", "labels", "top", "bottom")
+"""Names that a rule file gives to its parts, which messages may repeat."""
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -76,46 +82,56 @@ def parse_rules(text: str, kind: Any, what: str) -> Any:
 def read_plain(path: str | Path, what: str) -> object:
     """The lists, mappings and texts of a YAML file."""
     path = Path(path)
-    try:
-        if path.stat().st_size > LARGEST:
-            raise InvalidRules(
-                f"The {what} {path.name} is too large, above {LARGEST // 2**20} MB: the right file?"
-            )
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidRules(f"The {what} {path.name} is not a UTF-8 text file.") from None
-    except (OSError, ValueError):  # ValueError: a path with a null character
-        raise InvalidRules(f"The {what} {str(path)!r} is not there or cannot be opened.") from None
-    return parse_plain(text, f"{what} {path.name}")
+
+    def tell(error: Exception) -> InvalidRules | None:
+        if isinstance(error, UnicodeDecodeError):
+            return InvalidRules(f"The {what} {path.name} is not a UTF-8 text file.")
+        if isinstance(error, OSError | ValueError):  # ValueError: a path with a null character
+            return InvalidRules(f"The {what} {str(path)!r} is not there or cannot be opened.")
+        return None
+
+    if in_own_words(path.stat, tell).st_size > LARGEST:
+        raise InvalidRules(f"The {what} {path.name} is too large, above {LARGEST // 2**20} MB: the right file?")
+    return parse_plain(in_own_words(lambda: path.read_text(encoding="utf-8-sig"), tell), f"{what} {path.name}")
 
 
 def parse_plain(text: str, what: str) -> object:
     """The lists, mappings and texts of a YAML text; ``what`` is what messages call it."""
-    try:
-        return yaml.load(text, _PlainLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = "" if mark is None else f", line {mark.line + 1}"
-        raise InvalidRules(f"The {what} is not valid YAML{where}: {_harmless(error.problem)}.") from None
-    except (yaml.YAMLError, ValueError, OverflowError):
-        raise InvalidRules(f"The {what} is not valid YAML: it holds aliases or forbidden characters.") from None
-    except RecursionError:
-        raise InvalidRules(f"The {what} is nested too deeply.") from None
+
+    def tell(error: Exception) -> InvalidRules | None:
+        if isinstance(error, yaml.MarkedYAMLError):
+            mark = error.problem_mark or error.context_mark
+            where = "" if mark is None else f", line {mark.line + 1}"
+            return InvalidRules(f"The {what} is not valid YAML{where}: {_harmless(error.problem)}.")
+        if isinstance(error, yaml.YAMLError | ValueError | OverflowError):
+            return InvalidRules(f"The {what} is not valid YAML: it holds aliases or forbidden characters.")
+        return InvalidRules(f"The {what} is nested too deeply.") if isinstance(error, RecursionError) else None
+
+    content: object = in_own_words(lambda: yaml.load(text, _PlainLoader), tell)
+    return content
 
 
 def checked(content: object, kind: Any, what: str) -> Any:
     """Plain content as an object of type ``kind``, or one line that says what does not fit."""
-    try:
-        return TypeAdapter(kind).validate_python(content)
-    except ValidationError as error:
-        first, *others = error.errors(include_url=False, include_input=False)
-        where = " / ".join(str(part) for part in first["loc"]) or "the whole file"
-        more = f" ({len(others)} more)" if others else ""
-        message = first["msg"].removeprefix("Value error, ")
-        problem = f"at {_one_line(where)}: {_one_line(message)}{more}"
-        raise InvalidRules(f"The {what} cannot be used: {problem}.") from None
-    except RecursionError:
-        raise InvalidRules(f"The {what} is nested too deeply.") from None
+
+    def tell(error: Exception) -> InvalidRules | None:
+        if isinstance(error, ValidationError):
+            first, *others = error.errors(include_url=False, include_input=False)
+            more = f" ({len(others)} more)" if others else ""
+            message = _one_line(first["msg"].removeprefix("Value error, "))
+            return InvalidRules(f"The {what} cannot be used: at {_where(first['loc'], content)}: {message}{more}.")
+        return InvalidRules(f"The {what} is nested too deeply.") if isinstance(error, RecursionError) else None
+
+    return in_own_words(lambda: TypeAdapter(kind).validate_python(content), tell)
+
+
+def _where(place: Sequence[int | str], content: object) -> str:
+    """A place in a rule file, without the names in it: the file may be data, given by mistake."""
+    if not place:
+        return "the whole file"
+    entry = list(content).index(place[0]) + 1 if isinstance(content, dict) and place[0] in content else None
+    inner = [str(part) if isinstance(part, int) or part in SCHEMA_WORDS else "an entry" for part in place[1:]]
+    return " / ".join(["an entry" if entry is None else f"entry {entry}", *inner])
 
 
 def _harmless(problem: str | None) -> str:

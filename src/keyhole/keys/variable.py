@@ -1,6 +1,6 @@
 """A key variable: its name and the labels of its levels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 MISSING = "(missing)"
@@ -21,7 +21,7 @@ class KeyVariable:
     """
 
     name: str
-    levels: tuple[str, ...]
+    levels: tuple[str, ...] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.levels)

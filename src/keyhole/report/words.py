@@ -30,6 +30,7 @@ def without_secrets(text: str) -> str:
 
     What follows an address, or ``password=``, up to the end of the same argument of the command line is hidden
     with it; in a text that is not a command line, up to the end of the text.
+    A command line with an ``@`` outside an address may have been joined without quotes, and counts as such a text.
 
     Examples
     --------
@@ -49,7 +50,9 @@ def without_secrets(text: str) -> str:
     except ValueError:
         words = []
     # A command line that was joined from arguments is taken apart into them; other texts stay in one piece.
-    return shlex.join(map(hide, words)) if shlex.join(words) == text else hide(text)
+    if shlex.join(words) != text or (_ADDRESS.search(text) and any("@" in w and "://" not in w for w in words)):
+        return hide(text)
+    return shlex.join(map(hide, words))
 
 
 def shortened(label: str, length: int = 80) -> str:

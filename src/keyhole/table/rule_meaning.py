@@ -75,11 +75,12 @@ def _box(rule: ZeroRule, name: str, keys: Sequence[KeyVariable], position: dict[
 def _level_set(condition: Labels, name: str, key: KeyVariable) -> LevelSet:
     unknown = sorted({label for label in condition.labels if label not in key.code})
     if unknown:
-        offered = [f"{label!r}{_closest(label, key.levels)}" for label in unknown[:5]]
+        # The labels of the key are not offered: there may be few people who have them.
+        named = ", ".join(map(repr, unknown[:5]))
         more = f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else ""
         raise InvalidRules(
             f"{name} names {len(unknown):,} unknown label{'s'[: len(unknown) > 1]} of {key.name}: "
-            f"{', '.join(offered)}{more}. Labels must be levels of the key, in the data or in the codebook."
+            f"{named}{more}. {key.name} has {len(key):,} labels, those in the data and in the codebook (--levels)."
         )
     chosen = LevelSet(frozenset(key.code[label] for label in condition.labels), condition.negated)
     if chosen.count(len(key)) == 0:
@@ -91,8 +92,7 @@ def _level_set(condition: Labels, name: str, key: KeyVariable) -> LevelSet:
 
 def _closest(word: str, words: Sequence[str]) -> str:
     """Up to three of the words that look most like ``word``, said in brackets."""
-    # Comparing with every label of a key that has a million would keep the user waiting for a courtesy.
-    near = get_close_matches(word, words, n=3, cutoff=0.5) if len(words) <= 10_000 else []
+    near = get_close_matches(word, words, n=3, cutoff=0.5)
     return f" (closest: {', '.join(map(repr, near))})" if near else ""
 
 

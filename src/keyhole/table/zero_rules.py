@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from keyhole.errors import InvalidRules
+from keyhole.io.own_words import in_own_words
 from keyhole.keys.rules import parse_plain, read_plain
 from keyhole.table.rule_meaning import Labels, ZeroRule, ZeroRules
 
@@ -67,12 +68,14 @@ def zero_rules_from(content: object, source: str = "the rule file") -> ZeroRules
         raise InvalidRules(f"{source} is not a list of rules: each rule starts with '- ' on a line of its own.")
     if not content:
         raise InvalidRules(f"{source} holds no rules.")
-    try:
-        parsed = _File.validate_python(content)
-    except ValidationError as error:
-        raise InvalidRules(_first_problem(error, source)) from None
-    except RecursionError:
-        raise InvalidRules(f"{source} is not a rule file: it is nested too deeply.") from None
+
+    def tell(error: Exception) -> InvalidRules | None:
+        if isinstance(error, ValidationError):
+            return InvalidRules(_first_problem(error, source))
+        nested = isinstance(error, RecursionError)
+        return InvalidRules(f"{source} is not a rule file: it is nested too deeply.") if nested else None
+
+    parsed = in_own_words(lambda: _File.validate_python(content), tell)
     rules = tuple(_rule(number, entries, source) for number, entries in enumerate(parsed, start=1))
     return ZeroRules(rules, source)
 
