@@ -61,7 +61,9 @@ def write_records(path: str | os.PathLike[str], assessment: RiskAssessment, cell
     raise problem
 
 
-def _write(path: str | os.PathLike[str], how: str, assessment: RiskAssessment, cells_of_records: IntVector) -> None:
+def _write(
+    path: str | os.PathLike[str], how: str, assessment: RiskAssessment, cells_of_records: IntVector
+) -> None:
     import duckdb
 
     by_cell = _by_cell(assessment)

@@ -20,7 +20,7 @@ from keyhole.risk.size_index_check import check_size_index
 PLUG_IN_DRAWS = 2000
 """Draws of the unsampled counts behind the interval of a plug-in fit."""
 
-FEWEST_DRAWS, DRAWN_COUNTS = 200, 50_000_000
+FEWEST_DRAWS, DRAWN_COUNTS = 100, 50_000_000
 """Joint draws behind an interval: fewer when there are very many uniques, never fewer than the first number."""
 
 FEWEST_KEPT, KEPT_VALUES = 50, 20_000_000
@@ -129,7 +129,10 @@ class _Sums:
     def add(self, law: UnsampledCounts, rng: Generator) -> None:
         whole = law.prob_none()
         r1, r2 = distinct(whole), distinct(law.mean_match())
-        self._cells = len(whole)
+        if not self.laws:
+            self._cells = len(whole)
+            # With so many uniques a draw is dear and tau hardly varies: not every law needs one.
+            self._drawn_every = 4 if self._cells > DRAWN_COUNTS // FEWEST_DRAWS else 1
         self._r1, self._r2 = self._r1 + r1, self._r2 + r2
         self._expected1.append(float(r1.mean()) * self._cells if self._cells else 0.0)
         self._expected2.append(float(r2.mean()) * self._cells if self._cells else 0.0)

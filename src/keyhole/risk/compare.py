@@ -71,7 +71,7 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
     )
     return best, (
         "Of the models run, it explains best the sample's own numbers of cells with one, two, three, ... "
-        f"records (misfit {check.misfit:.1f}, about 1 for a model that fits) and {words}."
+        f"records (misfit {check.misfit:.2g}, about 1 or less for a model that fits) and {words}."
     )
 
 
