@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from keyhole.errors import InputError
-from keyhole.report.writing import private_file, private_folder, write_private
+from keyhole.report.writing import private_file, private_files, private_folder
+
+
+def write_private(path: Path, content: str | bytes) -> None:
+    with private_files({path: content}):
+        pass
 
 
 def mode(path: Path) -> int:

@@ -1,12 +1,11 @@
 import pytest
-from hypothesis import given
 
 from keyhole.errors import InvalidRules
 from keyhole.keys.variable import KeyVariable
 from keyhole.table.level_sets import LevelSet
-from keyhole.table.rule_meaning import Labels, ZeroRule, ZeroRules, box_cells
+from keyhole.table.rule_meaning import Labels, ZeroRule, ZeroRules
 
-from .brute_force import EXAMPLES, all_cells, impossible, named_keys, tables
+from .brute_force import named_keys
 
 PLACES = KeyVariable("PLACE", tuple(f"place {k}" for k in range(20_000)))
 
@@ -35,11 +34,3 @@ def test_a_long_list_of_keys_is_cut():
 def test_a_rule_is_called_by_its_number_and_keys():
     rules = one_rule(Labels("K1", ("1:1",)), Labels("K0", ("0:2",)))
     assert (len(rules), rules.rules[0].keys) == (1, "K1, K0")
-
-
-@EXAMPLES
-@given(tables(rules=3))
-def test_cells_of_a_box_are_counted(case):
-    sizes, boxes = case
-    for box in boxes:
-        assert box_cells(box, sizes) == impossible((box,), all_cells(sizes)).sum()

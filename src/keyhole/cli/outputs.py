@@ -1,7 +1,6 @@
 """Where results go: checked before the work starts, written privately and atomically when it is done."""
 
 import sys
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,10 +74,10 @@ def deliver(
 ) -> None:
     """Write the files that were asked for, all or none of them, then show the summary."""
     from keyhole.report.json_result import to_json, to_text
-    from keyhole.report.writing import private_file, private_folder
+    from keyhole.report.writing import private_files, private_folder
 
     result = to_text(to_json(comparison, command=command, truth=truth))
-    documents = {}
+    documents: dict[Path, str | bytes] = {}
     if outputs.json_path is not None:
         documents[outputs.json_path] = result
     if outputs.report_path is not None:
@@ -87,9 +86,7 @@ def deliver(
         documents[outputs.report_path] = render_html(report)
     if outputs.out is not None and any(path.parent == outputs.out for path in outputs.files):
         private_folder(outputs.out)
-    with ExitStack() as unfinished:  # the files take their places when the last of them is written
-        for path, text in documents.items():
-            unfinished.enter_context(private_file(path)).write_bytes(text.encode("utf-8", "backslashreplace"))
+    with private_files(documents):  # they take their places when the last of all is written
         if outputs.records is not None:
             _write_records(outputs.records, job, comparison)
     if outputs.json == "-":

@@ -1,8 +1,8 @@
 """Files that only their owner can read, and that are there whole or not at all."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -48,11 +48,14 @@ def private_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def write_private(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a text (as UTF-8) or bytes to ``path`` atomically, readable by its owner only."""
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    with private_file(path) as temporary:
-        temporary.write_bytes(data)
+@contextmanager
+def private_files(contents: Mapping[Path, str | bytes]) -> Iterator[None]:
+    """Texts (as UTF-8) or bytes, each like a `private_file`, that take their places when the block ends well."""
+    with ExitStack() as unfinished:
+        for path, content in contents.items():
+            data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+            unfinished.enter_context(private_file(path)).write_bytes(data)
+        yield
 
 
 def private_folder(path: str | os.PathLike[str]) -> Path:

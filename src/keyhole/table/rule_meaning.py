@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import prod
 
 from keyhole.errors import InvalidRules
 from keyhole.keys.variable import KeyVariable
@@ -98,8 +97,3 @@ def _closest(word: str, words: Sequence[str]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-
-
-def box_cells(box: Box, sizes: Sequence[int]) -> int:
-    """The number of cells of a box, exactly."""
-    return prod(box[j].count(size) if j in box else size for j, size in enumerate(sizes))
