@@ -1,0 +1,1 @@
+"""Plain versions of models from the literature, to compare the package's own models with."""
