@@ -68,8 +68,9 @@ class TwoWay:
             )
         progress(self.name, 1, 2, "fitting the margins")
         fitted = np.full(len(active), sample.sample_size / len(active))
+        places, start, target = packing.margins(table)
         rounds, worst = fit_margins(
-            active, fitted, *packing.margins(table), tolerance=self.tolerance, most_rounds=self.most_rounds
+            active.view(np.uint64), fitted, places, start, target, self.tolerance, self.most_rounds
         )
         progress(self.name, 2, 2)
         unique = np.searchsorted(active, packing.pack(table.cells[table.uniques]))
@@ -143,20 +144,18 @@ class _Packing:
     def seen(self, table: ContingencyTable) -> Mask:
         return _seen(table, self.order)
 
-    def margins(
-        self, table: ContingencyTable
-    ) -> tuple[IntVector, IntVector, NDArray[np.int64], IntVector, IntVector, Vector]:
+    def margins(self, table: ContingencyTable) -> tuple[NDArray[np.uint64], IntVector, Vector]:
         """The arguments of ``fit_margins`` that say what the two-way margins are."""
         pairs = np.array(list(combinations(range(len(self.order)), 2)))
-        first, second = pairs[:, 0], pairs[:, 1]
-        width = self.levels[second]
-        start = np.concatenate([[0], np.cumsum(self.levels[first] * width)])
+        bits, shift = self.bits[pairs], self.shift[pairs]
+        mask = (np.int64(1) << bits) - 1
+        start = np.concatenate([[0], np.cumsum(np.int64(1) << bits.sum(axis=1))])
         codes = table.cells[:, self.order].astype(np.int64)
         target = np.zeros(start[-1])
         for t, (a, b) in enumerate(pairs):
-            np.add.at(target, start[t] + codes[:, a] * width[t] + codes[:, b], table.counts)
-        mask = (np.int64(1) << self.bits[pairs]) - 1
-        return self.shift[first], self.shift[second], mask, width, start, target
+            np.add.at(target, start[t] + (codes[:, a] << bits[t, 1]) + codes[:, b], table.counts)
+        places = np.column_stack([shift[:, 0], mask[:, 0], shift[:, 1], mask[:, 1], bits[:, 1]])
+        return places.astype(np.uint64), start, target
 
 
 def _seen(table: ContingencyTable, order: IntVector) -> Mask:
