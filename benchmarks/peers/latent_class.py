@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, Vector
-from keyhole.inference.fit import Diagnostic
+from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
@@ -66,7 +66,9 @@ class LatentClass:
         chain = Chain(table.levels, table.cells, table.counts, self.classes)
         unique = chain.numbered(table.cells[table.uniques])
         keep_every = (self.sweeps - self.burn_in) // self.draws
-        state, kept, occupied = chain.start(rng=rng), [], []
+        state = chain.start(rng=rng)
+        kept: list[Vector] = []
+        occupied: list[int] = []
         for sweep in range(1, self.sweeps + 1):
             state, sizes = chain.sweep(state, rng=rng)
             if sweep > self.burn_in and (sweep - self.burn_in) % keep_every == 0 and len(kept) < self.draws:
@@ -178,5 +180,5 @@ class LatentClassFit:
             f"Between {self.occupied.min()} and {most} of {self.classes} classes held records; the draws are "
             f"worth {self.effective_draws:.0f} independent ones of tau1."
         )
-        verdict = "good" if most < self.classes or self.classes == 1 else "caution"
+        verdict: Verdict = "good" if most < self.classes or self.classes == 1 else "caution"
         return (Diagnostic("classes", most, verdict, words), *limits(self.sample))

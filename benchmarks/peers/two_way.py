@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, Mask, Vector
 from keyhole.errors import FitFailed
-from keyhole.inference.fit import Diagnostic
+from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.population.poisson import PoissonUnsampled
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
@@ -115,8 +115,9 @@ class TwoWayFit:
             f"After {self.rounds} rounds over {self.active:,} cells the fitted two-way margins differ from the "
             f"sample's by at most {self.worst:.2g} records."
         )
-        settled = "good" if self.worst <= self.tolerance else "caution"
-        verdict = "untrusted" if self.worst > UNTRUSTED else settled
+        verdict: Verdict = "good" if self.worst <= self.tolerance else "caution"
+        if self.worst > UNTRUSTED:
+            verdict = "untrusted"
         return (Diagnostic("margins", self.worst, verdict, words), *limits(self.sample))
 
 
