@@ -1,0 +1,57 @@
+"""Which key variables go together: what a model of the keys found, for people to read."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class PairDependence:
+    """Two keys and how strongly the level of one moves the odds of the other.
+
+    Attributes
+    ----------
+    strength
+        The typical change of a log-odds, 0 if the keys are independent given the others; 0.7 doubles odds.
+    """
+
+    first: str
+    second: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class TripleDependence:
+    """Two keys that act jointly on a third, and the score of the test that found them."""
+
+    first: str
+    second: str
+    on: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """Pairs of keys by falling strength, and the three-way terms that were needed by falling score."""
+
+    keys: tuple[str, ...]
+    pairs: tuple[PairDependence, ...]
+    triples: tuple[TripleDependence, ...]
+
+    def in_words(self, most: int = 3) -> str:
+        """The strongest pairs and triples in one sentence."""
+        if not self.pairs:
+            return "There is one key, so nothing to depend on."
+        pairs = ", ".join(f"{pair.first} with {pair.second}" for pair in self.pairs[:most])
+        words = f"The keys that go together most: {pairs}."
+        if self.triples:
+            triples = ", ".join(f"{one.first} and {one.second} on {one.on}" for one in self.triples[:most])
+            words += f" {len(self.triples)} three-way terms were needed, first: {triples}."
+        return words
+
+
+@runtime_checkable
+class FindsDependence(Protocol):
+    """A fit that knows which keys go together."""
+
+    @property
+    def dependence(self) -> Dependence: ...

@@ -1,0 +1,77 @@
+r"""The posterior of the cells' probabilities: orders pooled, one gamma law per cell, joint draws.
+
+In each order the posterior of :math:`\log p_k` has, to second order, the mean
+:math:`\mu_k = \log\hat p_k + g'\delta - \tfrac12 \mathrm{tr}(F S)` and the variance :math:`v_k = g'H^{-1}g`,
+summed over the conditionals. Orders are pooled as densities, :math:`p_k = \mathrm{mean}_o\, e^{\mu_{k,o}}`, and
+share their errors, so the pooled deviation is the mean of theirs. The law of :math:`p_k` is the gamma law with
+these two moments of its logarithm.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import special
+
+from keyhole.arrays import IntVector, Vector
+from keyhole.models.sequential.joint import JointLaw
+from keyhole.numerics.log_gamma_law import log_quantiles, shape_of
+from keyhole.population.negative_binomial import NegativeBinomialUnsampled
+
+SMALLEST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class CellPosterior:
+    """The law of log p at given cells.
+
+    Attributes
+    ----------
+    mean, variance
+        Of log p, by cell.
+    """
+
+    mean: Vector
+    variance: Vector
+
+    @classmethod
+    def pooled(cls, moments: Sequence[Vector]) -> "CellPosterior":
+        """From the moments of each order, as `JointLaw.moments` gives them, at the same cells."""
+        mean = np.stack([found[:, 0] + found[:, 1] for found in moments])
+        deviation = np.mean([np.sqrt(np.maximum(found[:, 2], SMALLEST_VARIANCE)) for found in moments], axis=0)
+        density = special.logsumexp(mean, axis=0) - np.log(len(moments))
+        return cls(np.minimum(density, 0.0), deviation**2)
+
+    @cached_property
+    def shape(self) -> Vector:
+        """The shape of each cell's gamma law."""
+        return shape_of(self.variance)
+
+    def unsampled(self, trials: Vector | int, allowance: float = 0.0) -> NegativeBinomialUnsampled:
+        """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out."""
+        log_rate = special.digamma(self.shape) - self.mean - allowance
+        return NegativeBinomialUnsampled(self.shape, special.expit(log_rate - np.log(np.maximum(trials, 1e-300))))
+
+    def log_draw(self, scores: Vector) -> Vector:
+        """log p at standard normal scores of the cells."""
+        return np.minimum(log_quantiles(self.mean, self.variance, scores), -1e-12)
+
+
+def joint_scores(laws: Sequence[JointLaw], cells: IntVector, size: int, rng: Generator) -> NDArray[np.float32]:
+    """Standard normal scores of log p (size, cells), correlated as in the orders' posteriors.
+
+    Each order gives its share of the draws and each draw appears with both signs, so that odd moments
+    vanish exactly.
+    """
+    shares = np.array_split(np.arange((size + 1) // 2), len(laws))
+    found = []
+    for law, share in zip(laws, shares, strict=True):
+        if not len(share):
+            continue
+        moved, variance = law.directions(cells, len(share), rng)
+        found.append((moved / np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))[:, None]).T)
+    half = np.concatenate(found)
+    return np.asarray(np.concatenate([half, -half]), dtype=np.float32)

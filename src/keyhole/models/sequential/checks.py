@@ -1,0 +1,113 @@
+"""What can go wrong with a sequential logit, in words."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keyhole.arrays import Vector
+from keyhole.inference.dependence import Dependence
+from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.models.sequential.allowance import Allowance
+from keyhole.models.sequential.joint import JointLaw
+from keyhole.models.sequential.observed import design_effect
+from keyhole.population.sample import Sample
+
+FEWEST_RECORDS = 500
+"""Below this no sample of a real population was ever tried."""
+
+DISAGREEMENT, GRAVE_DISAGREEMENT = 0.10, 0.30
+"""Half the range of tau over the orders, as a share of their mean, that deserves a word; and that is too much."""
+
+
+def diagnose(
+    sample: Sample,
+    laws: Sequence[JointLaw],
+    allowance: Allowance,
+    dependence: Dependence,
+    log_score: float,
+    by_order: tuple[Vector, Vector],
+) -> tuple[Diagnostic, ...]:
+    """Every check of a fit, good or bad."""
+    found = [_convergence(laws), _penalties(laws), _size(sample), _orders(by_order), _allowance(allowance)]
+    if sample.table.weights is not None:
+        found.append(_weights(sample))
+    found.append(Diagnostic("log_score", log_score, "good", _score_words(log_score)))
+    found.append(Diagnostic("dependence", len(dependence.triples), "good", dependence.in_words()))
+    return tuple(found)
+
+
+def _convergence(laws: Sequence[JointLaw]) -> Diagnostic:
+    failed = sum(not fit.converged for law in laws for fit in law.factors)
+    worst = max((fit.decrement for law in laws for fit in law.factors), default=0.0)
+    if failed:
+        words = f"{failed} of the logits did not reach their maximum (worst decrement {worst:.2g})."
+        return Diagnostic("converged", worst, "untrusted", words)
+    return Diagnostic("converged", worst, "good", "Every logit reached its maximum.")
+
+
+def _penalties(laws: Sequence[JointLaw]) -> Diagnostic:
+    tied = sum(fit.penalties_at_bound for law in laws for fit in law.factors)
+    if tied:
+        words = (
+            f"{tied} blocks of coefficients ended at the bound of their penalty: a key may be a function of "
+            "another one (separation). Drop keys that repeat each other."
+        )
+        return Diagnostic("penalties_at_bound", tied, "caution", words)
+    return Diagnostic("penalties_at_bound", 0, "good", "No penalty ended at its bound.")
+
+
+def _size(sample: Sample) -> Diagnostic:
+    size = sample.sample_size
+    if size < FEWEST_RECORDS:
+        words = f"The sample has {size:,} records; below {FEWEST_RECORDS} this model was never checked."
+        return Diagnostic("sample_size", size, "untrusted", words)
+    return Diagnostic("sample_size", size, "good", f"The sample has {size:,} records.")
+
+
+def _orders(by_order: tuple[Vector, Vector]) -> Diagnostic:
+    tau1, tau2 = by_order
+    spread = max((_half_range(tau) for tau in (tau1, tau2)), default=0.0)
+    verdict: Verdict = "good"
+    words = f"The {len(tau1)} orders of the keys differ by up to {100 * spread:.0f}% from their middle."
+    if spread > GRAVE_DISAGREEMENT:
+        verdict = "untrusted"
+        words += " That is beyond any interval: the number depends on an arbitrary choice."
+    elif spread > DISAGREEMENT:
+        verdict = "caution"
+        words += " The interval does not hold this."
+    return Diagnostic("order_spread", spread, verdict, words)
+
+
+def _half_range(values: Vector) -> float:
+    middle = float(np.mean(values)) if len(values) else 0.0
+    return float(np.ptp(values)) / 2 / middle if middle >= 1.0 else 0.0
+
+
+def _allowance(allowance: Allowance) -> Diagnostic:
+    more = (
+        f"Seen combinations are taken to hold {100 * np.expm1(allowance.mean):.0f}% more people than the fit says"
+    )
+    if allowance.nested is None:
+        words = f"{more}, as on other populations; this sample was not asked."
+        return Diagnostic("allowance", allowance.mean, "good", words)
+    words = (
+        f"{more}, from other populations and from subsamples of {allowance.subsample:,} records of this one "
+        f"(which gave {100 * np.expm1(allowance.nested):+.0f}%)."
+    )
+    if abs(allowance.surprise) > 3:
+        words += " The subsamples contradict what was seen elsewhere: this file is of another kind."
+        return Diagnostic("allowance", allowance.mean, "caution", words)
+    return Diagnostic("allowance", allowance.mean, "good", words)
+
+
+def _weights(sample: Sample) -> Diagnostic:
+    effect = design_effect(sample)
+    words = (
+        f"Survey weights enter as a pseudo-likelihood; they cost as much precision as dropping all but "
+        f"1 in {effect:.2g} records (design effect {effect:.2f}). Clustering is not accounted for."
+    )
+    return Diagnostic("design_effect", effect, "good" if effect < 3 else "caution", words)
+
+
+def _score_words(score: float) -> str:
+    return f"A record is given log probability {score:.2f} by a fit without it, on average."

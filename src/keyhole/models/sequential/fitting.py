@@ -1,0 +1,149 @@
+r"""Fit one conditional: Newton steps for the coefficients, empirical Bayes for the ridge of each block.
+
+The log posterior of the coefficients :math:`W_b` of the blocks is
+
+.. math:: \ell(W) = \sum_i w_i \log p(x_{ij} \mid x_{i,<j}; W) - \tfrac12 \sum_b \lambda_b \lVert W_b \rVert^2,
+
+concave, and the evidence of :math:`\lambda_b` is largest where :math:`\lambda_b \lVert W_b\rVert^2 = \gamma_b`,
+the number of coefficients of the block that the data determine (MacKay 1992),
+:math:`\gamma_b = P_b - \lambda_b\,\mathrm{tr}(H^{-1})_{bb}`. A weak Gamma prior on :math:`\lambda_b` keeps both
+sides positive.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.models.sequential import _kernels as kernels
+from keyhole.models.sequential.conditional import Conditional
+from keyhole.models.sequential.curvature import Curvature, curvature_at
+
+INTERCEPT_PENALTY = 1e-6
+"""Keeps levels that stand alone wherever they are admitted from floating; no other effect."""
+
+START_PENALTY, START_PAIR_PENALTY = 1.0, 10.0
+LOWEST_PENALTY, HIGHEST_PENALTY = 1e-4, 1e6
+
+PRIOR_SHAPE = 0.1
+"""Twice the shape, and twice the rate, of the Gamma prior of each penalty."""
+
+ROUNDS, ROUND_TOLERANCE = 8, 0.02
+"""Updates of the penalties, and the change of log penalty at which they stop."""
+
+NEWTON_STEPS, DECREMENT = 25, 1e-6
+"""Newton steps in the last round, and the decrement (twice the loss of log posterior) at which they stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedConditional:
+    """A conditional with its coefficients at the posterior mode.
+
+    Attributes
+    ----------
+    coefficients
+        (R, L), each row summing to zero.
+    penalty
+        The ridge of each block, the intercept's first.
+    determined
+        For each block the number of coefficients that the data determine, gamma.
+    decrement
+        Newton's decrement at the end.
+    """
+
+    data: Conditional
+    coefficients: Vector
+    penalty: Vector
+    determined: Vector
+    decrement: float
+    curvature: Curvature
+
+    @property
+    def converged(self) -> bool:
+        return self.decrement <= 1e-3
+
+    @property
+    def penalties_at_bound(self) -> int:
+        """How many blocks ended with the weakest or the strongest ridge allowed."""
+        tied = (self.penalty[1:] <= LOWEST_PENALTY) | (self.penalty[1:] >= HIGHEST_PENALTY)
+        return int(np.count_nonzero(tied))
+
+
+def fit_conditional(
+    data: Conditional, before: FittedConditional | None = None, *, ridge: bool = True, rng: Generator
+) -> FittedConditional:
+    """The posterior mode, with penalties by empirical Bayes, started from a fit with fewer blocks if there is one.
+
+    Without ``ridge`` the coefficients are those of maximum likelihood, up to a penalty too small to matter.
+    """
+    theta = np.zeros((data.rows, data.levels))
+    penalty = np.full(len(data.blocks), START_PENALTY)
+    if before is not None:
+        theta[: before.data.rows] = before.coefficients
+        penalty[:] = START_PAIR_PENALTY
+        penalty[: len(before.penalty)] = before.penalty
+    penalty[0] = INTERCEPT_PENALTY
+    if not ridge:
+        penalty[:] = INTERCEPT_PENALTY
+        return _finish(data, theta, penalty, rng)
+    for turn in range(ROUNDS if len(data.blocks) > 1 else 0):
+        goal, steps = (1e-2, 12) if turn == 0 else (0.5, 3)
+        theta, curvature, _ = _newton(data, theta, penalty, goal, steps, rng)
+        updated = _update(data, theta, penalty, curvature)
+        change = np.abs(np.log(updated / penalty))[penalty < 100.0]
+        penalty = updated
+        if change.max() < ROUND_TOLERANCE:
+            break
+    return _finish(data, theta, penalty, rng)
+
+
+def _finish(data: Conditional, theta: Vector, penalty: Vector, rng: Generator) -> FittedConditional:
+    theta, _, decrement = _newton(data, theta, penalty, DECREMENT, NEWTON_STEPS, rng)
+    curvature = curvature_at(data, theta, _by_row(data, penalty), rng)
+    determined = _sizes(data) - penalty * curvature.traces()
+    return FittedConditional(data, theta, penalty, determined, decrement, curvature)
+
+
+def _newton(
+    data: Conditional, theta: Vector, penalty: Vector, goal: float, steps: int, rng: Generator
+) -> tuple[Vector, Curvature, float]:
+    """Damped Newton steps until the decrement falls below ``goal``; the curvature is that of the last step."""
+    ridge = _by_row(data, penalty)
+    for _ in range(steps):
+        slope = -ridge[:, None] * theta
+        value = kernels.gradient(*data.layout, *data.entries, theta, slope) - _charge(theta, ridge)
+        curvature = curvature_at(data, theta, ridge, rng)
+        direction = curvature.solve(slope)
+        decrement = float((direction * slope).sum())
+        size = 1.0
+        while size > 1e-6:
+            moved = theta + size * direction
+            gained = kernels.log_likelihood(*data.layout, *data.entries, moved) - _charge(moved, ridge) - value
+            if gained >= 1e-4 * size * decrement - 1e-10 * abs(value):
+                break
+            size /= 2
+        theta = moved
+        if decrement < goal:
+            break
+    return theta, curvature, decrement
+
+
+def _update(data: Conditional, theta: Vector, penalty: Vector, curvature: Curvature) -> Vector:
+    squares = np.add.reduceat((theta**2).sum(axis=1), data.offsets[:-1])
+    determined = np.maximum(_sizes(data) - penalty * curvature.traces(), 0.0)
+    updated = np.clip((determined + PRIOR_SHAPE) / (squares + PRIOR_SHAPE), LOWEST_PENALTY, HIGHEST_PENALTY)
+    updated[0] = INTERCEPT_PENALTY
+    return np.asarray(updated)
+
+
+def _sizes(data: Conditional) -> Vector:
+    return np.diff(data.offsets).astype(np.float64) * (data.levels - 1)
+
+
+def _by_row(data: Conditional, penalty: Vector) -> Vector:
+    return np.repeat(penalty, np.diff(data.offsets))
+
+
+def _charge(theta: Vector, ridge: Vector) -> float:
+    return float(0.5 * (ridge * (theta**2).sum(axis=1)).sum())

@@ -1,0 +1,198 @@
+"""The sequential logit as a risk model: settings, fit, laws of the unsampled counts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.errors import InvalidKeys
+from keyhole.inference.dependence import Dependence
+from keyhole.inference.fit import Diagnostic
+from keyhole.models.sequential.allowance import Allowance, allowance_of
+from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
+from keyhole.models.sequential.checks import diagnose
+from keyhole.models.sequential.found_dependence import found_dependence
+from keyhole.models.sequential.joint import JointLaw, fit_joint
+from keyhole.models.sequential.observed import Observed
+from keyhole.models.sequential.order import key_orders
+from keyhole.models.sequential.screening import MOST_PAIRS
+from keyhole.population.multinomial import MultinomialUnsampled
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+
+MOST_ORDERS = 5
+FEWEST_DRAWS, DRAWN_SCORES = 60, 40_000_000
+"""Parameter draws are fewer when uniques are very many, never fewer than the first; 4 bytes each."""
+
+
+@dataclass(frozen=True)
+class SequentialLogit:
+    r"""The joint law of the keys by the chain rule, each factor a multinomial logit in the earlier keys.
+
+    .. math:: p(x) = \prod_j p(x_j \mid x_1 \ldots x_{j-1}), \qquad p(x_j \mid \cdot) \propto
+              \exp\Bigl(b_j + \sum_{l<j} W_{jl}[x_l] + \sum_{a<b<j} W_{jab}[x_a, x_b]\Bigr)
+
+    Parameters
+    ----------
+    orders
+        Orders of the keys to pool, 1 to 5.
+    three_way
+        Three-way terms that one factor may have.
+    nested
+        Subsamples that measure what the model misses; 0 to take it from other populations alone.
+    draws
+        Draws of the parameters behind the intervals.
+    """
+
+    orders: int = 3
+    three_way: int = MOST_PAIRS
+    nested: int = 6
+    draws: int = 200
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.orders <= MOST_ORDERS:
+            raise InvalidKeys(f"The option orders must be from 1 to {MOST_ORDERS}, found {self.orders}.")
+        if min(self.three_way, self.nested) < 0 or self.draws < 2:
+            raise InvalidKeys("The options three_way and nested cannot be negative, and draws must be at least 2.")
+
+    @property
+    def name(self) -> str:
+        return "sequential-logit"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {
+            "orders": self.orders,
+            "three_way": self.three_way,
+            "nested": self.nested,
+            "draws": self.draws,
+        }
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "SequentialLogitFit":
+        observed = Observed.of(sample)
+        orders = key_orders(observed, self.orders)
+        laws = []
+        for done, order in enumerate(orders):
+            progress("orders of the keys", done, len(orders))
+            laws.append(fit_joint(observed, order, sample.zeros, most_pairs=self.three_way, rng=rng))
+        progress("orders of the keys", len(orders), len(orders))
+        allowance = allowance_of(
+            sample,
+            observed,
+            self.nested,
+            len(orders),
+            most_pairs=self.three_way,
+            rng=rng,
+            progress=progress,
+        )
+        unique = sample.table.uniques
+        draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
+        scores = joint_scores(laws, unique, draws, rng)
+        shifts = allowance.mean + allowance.deviation * _symmetric(len(scores), rng)
+        return SequentialLogitFit(sample, observed, tuple(laws), allowance, scores, shifts)
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialLogitFit:
+    """Fitted laws in several orders, pooled, and draws from their posterior.
+
+    Attributes
+    ----------
+    laws
+        The joint law in each order.
+    allowance
+        How much more probable seen cells are than the model says.
+    scores
+        Standard normal scores of log p (draws, uniques).
+    shifts
+        The allowance of each draw.
+    """
+
+    sample: Sample
+    observed: Observed
+    laws: tuple[JointLaw, ...]
+    allowance: Allowance
+    scores: NDArray[np.float32] = field(repr=False)
+    shifts: Vector = field(repr=False)
+
+    @property
+    def interval_leaves_out(self) -> str:
+        return ""
+
+    @property
+    def effective_draws(self) -> None:
+        return None
+
+    @cached_property
+    def posterior(self) -> CellPosterior:
+        """The posterior of the sample-unique cells' probabilities, before the allowance."""
+        unique = self.sample.table.uniques
+        return CellPosterior.pooled([law.moments[unique] for law in self.laws])
+
+    @cached_property
+    def unsampled_share(self) -> Vector:
+        """For each unique, its cell's share of the unsampled people over its share of all people.
+
+        1 in a simple random sample. With weights a person of the cell is in the sample with probability 1/w, so
+        that N p (1 - 1/w) people of the cell are expected outside of it.
+        """
+        table, people = self.sample.table, self.sample.population_size
+        unique = table.uniques
+        if table.weights is None or not self.sample.unsampled_size:
+            return np.ones(len(unique))
+        scaled = table.weights[unique] * (people / table.weights.sum())
+        outside = 1.0 - 1.0 / np.maximum(scaled, 1.0)
+        return np.asarray(outside * people / self.sample.unsampled_size)
+
+    def unsampled(self) -> Iterator[MultinomialUnsampled]:
+        """One law per draw of the parameters and of the allowance."""
+        for scores, shift in zip(self.scores, self.shifts, strict=True):
+            probability = np.exp(np.minimum(self.posterior.log_draw(scores) + shift, 0.0)) * self.unsampled_share
+            yield MultinomialUnsampled(np.minimum(probability, 1.0), self.sample.unsampled_size)
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        return found_dependence(self.laws, [key.name for key in self.sample.table.keys])
+
+    @cached_property
+    def log_score(self) -> float:
+        """The mean log probability that the fit without a record gives that record."""
+        losses = [law.moments[:, 0] - law.moments[:, 3] for law in self.laws]
+        return float(np.mean([self.observed.records @ loss for loss in losses]) / self.observed.records.sum())
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return diagnose(self.sample, self.laws, self.allowance, self.dependence, self.log_score, self._by_order())
+
+    def _by_order(self) -> tuple[Vector, Vector]:
+        """tau1 and tau2 of each order alone, at the mean of the posterior of the parameters."""
+        unique, trials = self.sample.table.uniques, self.sample.unsampled_size * self.unsampled_share
+        found = []
+        for law in self.laws:
+            alone = CellPosterior.pooled([law.moments[unique]]).unsampled(trials, self.allowance.mean)
+            found.append((float(alone.prob_none().sum()), float(alone.mean_match().sum())))
+        return np.array([one for one, _ in found]), np.array([two for _, two in found])
+
+    def simulate(self, size: int, rng: Generator) -> Codes:
+        """Records of a population like this one, as codes of the table's levels; each from one order's law."""
+        shares = np.array_split(np.arange(size), len(self.laws))
+        dense = np.concatenate(
+            [law.simulate(len(share), rng) for law, share in zip(self.laws, shares, strict=True)]
+        )
+        rng.shuffle(dense)
+        return self._table_codes(dense)
+
+    def _table_codes(self, dense: IntVector) -> Codes:
+        columns = [levels[codes] for levels, codes in zip(self.observed.levels, dense.T, strict=True)]
+        return np.stack(columns, axis=1)
+
+
+def _symmetric(size: int, rng: Generator) -> Vector:
+    """Standard normal numbers with both signs, in an order of their own."""
+    half = rng.standard_normal((size + 1) // 2)
+    both = np.concatenate([half, -half])[:size]
+    return np.asarray(rng.permutation(both))
