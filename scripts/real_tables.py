@@ -1,0 +1,110 @@
+"""Real populations whose truth is known: which there are, their records, samples of them and the true risk."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from keyhole.arrays import Codes, IntVector
+from keyhole.keys.variable import KeyVariable
+from keyhole.population.sample import Sample
+from keyhole.table.contingency import ContingencyTable
+from keyhole.table.packing import code_type
+from keyhole.table.structural_zeros import StructuralZeros
+
+DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@dataclass(frozen=True)
+class RealTable:
+    """A population's file, its keys and the records that belong to it."""
+
+    name: str
+    file: str
+    keys: str
+    where: str = "true"
+
+
+CENSUS, EPH = "census-income/kdd_keys.parquet", "eph/eph_keys.parquet"
+EPH_CA10 = "NCHILD,AGE10,SEX,MARITAL,REGION,EDUC5,EMP4,INC10,HEALTH4,SCHOOL"
+REAL_TABLES = (
+    RealTable("kdd_CA10", CENSUS, "PARENT5,AGE10,SEX,MARITAL7,RACE5,EDUC5,EMP4,INCOME2,CITIZEN5,VETBEN3"),
+    RealTable("kdd_NY10", CENSUS, "HHREL8,FILER6,AGE10,SEX,MARITAL7,RACE5,EDUC17,WKSTAT8,CLASSWKR9,VETBEN3"),
+    RealTable(
+        "kdd_NC12", CENSUS, "SEX,AGE10,RACE5,EDUC5,MARITAL7,HISP10,BIRTH8,VETBEN3,EMP4,STUDENT3,CITIZEN5,WEEKS5"
+    ),
+    RealTable("eph_CA10", EPH, EPH_CA10),
+    RealTable("eph_NY10", EPH, "RELATION,WORKCAT,AGE10,SEX,MARITAL,REGION,EDUC7,EMP4,HEALTH4,SCHOOL"),
+    RealTable(
+        "eph_NC13",
+        EPH,
+        "SEX,AGE10,MARITAL,REGION,EDUC7,BIRTH6,RES7,EMP4,WORKCAT,HEALTH4,SCHOOL,RELATION,LITERATE",
+        "BIRTH6 > 0 AND RES7 > 0",
+    ),
+    RealTable("eph_CA10_adults18+", EPH, EPH_CA10, "AGE >= 18"),
+)
+BY_NAME = {table.name: table for table in REAL_TABLES}
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What only the population knows: how many people share each sample-unique cell, in the table's order."""
+
+    population_counts: IntVector
+
+    @cached_property
+    def tau1(self) -> int:
+        return int((self.population_counts == 1).sum())
+
+    @cached_property
+    def tau2(self) -> float:
+        return float((1 / self.population_counts).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Everybody, coded, in the row order of the file."""
+
+    people: Codes
+    keys: tuple[KeyVariable, ...]
+
+    @cached_property
+    def table(self) -> ContingencyTable:
+        return ContingencyTable.from_codes(self.keys, self.people)
+
+    def sampled(self, size: int, seed: int = 1, zeros: StructuralZeros | None = None) -> tuple[Sample, Truth]:
+        """A simple random sample without replacement, drawn as SOURCE.md says, and its truth."""
+        chosen = np.random.default_rng(seed).choice(len(self.people), size, replace=False)
+        table = ContingencyTable.from_codes(self.keys, self.people[chosen])
+        found = self.table.find(table.cells[table.uniques])
+        return Sample(table, len(self.people), zeros), Truth(self.table.counts[found])
+
+
+def read_population(table: RealTable, folder: Path) -> Population:
+    """The population of a table."""
+    columns = table.keys.split(",")
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    with duckdb.connect() as connection:
+        fetched = connection.execute(
+            f"SELECT {quoted} FROM (SELECT *, row_number() OVER () AS place FROM read_parquet(?)) "
+            f"WHERE {table.where} ORDER BY place",
+            [str(folder / table.file)],
+        ).fetchnumpy()
+    keys, codes = [], []
+    for column in columns:
+        labels, code = np.unique(np.asarray(fetched[column]), return_inverse=True)
+        keys.append(KeyVariable(column, tuple(str(label) for label in labels)))
+        codes.append(code.astype(code_type((len(labels),))))
+    return Population(np.column_stack(codes), tuple(keys))
+
+
+def population_size(table: RealTable, folder: Path) -> int:
+    """The number of people, without reading their keys."""
+    with duckdb.connect() as connection:
+        counted = connection.execute(
+            f"SELECT count(*) FROM read_parquet(?) WHERE {table.where}", [str(folder / table.file)]
+        ).fetchone()
+    assert counted is not None
+    return int(counted[0])
