@@ -40,17 +40,15 @@ def shape_of(variance: Vector) -> Vector:
     return np.clip(shape, LOWEST_SHAPE, HIGHEST_SHAPE)
 
 
-def log_quantiles(mean: Vector, variance: Vector, scores: Vector) -> Vector:
-    """log p at the probabilities of standard normal ``scores``, for each law.
+def log_quantiles(mean: Vector, variance: Vector, shape: Vector, scores: Vector) -> Vector:
+    """log p at the probabilities of normal ``scores``, for each law; its shape is `shape_of` its variance.
 
     Quantiles are interpolated from a table in the shape and the score; the error is below 0.005 standard
     deviations. Scores beyond 4.5 are taken as 4.5.
     """
     table, first, step = _standard_quantiles()
     scores = np.ascontiguousarray(scores, dtype=np.float64)
-    return np.asarray(
-        _interpolated(mean, np.sqrt(variance), np.log(shape_of(variance)), scores, table, first, step)
-    )
+    return np.asarray(_interpolated(mean, np.sqrt(variance), np.log(shape), scores, table, first, step))
 
 
 @cache

@@ -57,7 +57,7 @@ class CellPosterior:
 
     def log_draw(self, scores: Vector) -> Vector:
         """log p at standard normal scores of the cells."""
-        return np.minimum(log_quantiles(self.mean, self.variance, scores), -1e-12)
+        return np.minimum(log_quantiles(self.mean, self.variance, self.shape, scores), -1e-12)
 
 
 def joint_scores(laws: Sequence[JointLaw], cells: IntVector, size: int, rng: Generator) -> NDArray[np.float32]:

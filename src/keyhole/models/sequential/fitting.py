@@ -29,8 +29,8 @@ LOWEST_PENALTY, HIGHEST_PENALTY = 1e-4, 1e6
 PRIOR_SHAPE = 0.1
 """Twice the shape, and twice the rate, of the Gamma prior of each penalty."""
 
-ROUNDS, ROUND_TOLERANCE = 8, 0.02
-"""Updates of the penalties, and the change of log penalty at which they stop."""
+ROUNDS, DRAFT_ROUNDS, ROUND_TOLERANCE = 8, 3, 0.05
+"""Updates of the penalties, in a draft too, and the change of log penalty at which they stop."""
 
 NEWTON_STEPS, DECREMENT = 25, 1e-6
 """Newton steps in the last round, and the decrement (twice the loss of log posterior) at which they stop."""
@@ -46,8 +46,6 @@ class FittedConditional:
         (R, L), each row summing to zero.
     penalty
         The ridge of each block, the intercept's first.
-    determined
-        For each block the number of coefficients that the data determine, gamma.
     decrement
         Newton's decrement at the end.
     """
@@ -55,9 +53,13 @@ class FittedConditional:
     data: Conditional
     coefficients: Vector
     penalty: Vector
-    determined: Vector
     decrement: float
     curvature: Curvature
+
+    @property
+    def determined(self) -> Vector:
+        """For each block the number of coefficients that the data determine, gamma."""
+        return _sizes(self.data) - self.penalty * self.curvature.traces()
 
     @property
     def converged(self) -> bool:
@@ -71,11 +73,23 @@ class FittedConditional:
 
 
 def fit_conditional(
-    data: Conditional, before: FittedConditional | None = None, *, ridge: bool = True, rng: Generator
+    data: Conditional,
+    before: FittedConditional | None = None,
+    *,
+    ridge: bool = True,
+    draft: bool = False,
+    rng: Generator,
 ) -> FittedConditional:
-    """The posterior mode, with penalties by empirical Bayes, started from a fit with fewer blocks if there is one.
+    """The posterior mode, with penalties by empirical Bayes.
 
-    Without ``ridge`` the coefficients are those of maximum likelihood, up to a penalty too small to matter.
+    Parameters
+    ----------
+    before
+        A fit with the same or fewer blocks to start from.
+    ridge
+        Without it the coefficients are those of maximum likelihood, up to a penalty too small to matter.
+    draft
+        Stop after a few rounds: good enough to see what is missing, and to start from.
     """
     theta = np.zeros((data.rows, data.levels))
     penalty = np.full(len(data.blocks), START_PENALTY)
@@ -87,22 +101,25 @@ def fit_conditional(
     if not ridge:
         penalty[:] = INTERCEPT_PENALTY
         return _finish(data, theta, penalty, rng)
-    for turn in range(ROUNDS if len(data.blocks) > 1 else 0):
-        goal, steps = (1e-2, 12) if turn == 0 else (0.5, 3)
+    for turn in range((DRAFT_ROUNDS if draft else ROUNDS) if len(data.blocks) > 1 else 0):
+        goal, steps = (0.5, 12) if turn == 0 else (0.5, 3)
         theta, curvature, _ = _newton(data, theta, penalty, goal, steps, rng)
         updated = _update(data, theta, penalty, curvature)
         change = np.abs(np.log(updated / penalty))[penalty < 100.0]
         penalty = updated
         if change.max() < ROUND_TOLERANCE:
             break
-    return _finish(data, theta, penalty, rng)
+    return _finish(data, theta, penalty, rng, draft)
 
 
-def _finish(data: Conditional, theta: Vector, penalty: Vector, rng: Generator) -> FittedConditional:
-    theta, _, decrement = _newton(data, theta, penalty, DECREMENT, NEWTON_STEPS, rng)
-    curvature = curvature_at(data, theta, _by_row(data, penalty), rng)
-    determined = _sizes(data) - penalty * curvature.traces()
-    return FittedConditional(data, theta, penalty, determined, decrement, curvature)
+def _finish(
+    data: Conditional, theta: Vector, penalty: Vector, rng: Generator, draft: bool = False
+) -> FittedConditional:
+    goal = 0.5 if draft else DECREMENT
+    theta, _, decrement = _newton(data, theta, penalty, goal, NEWTON_STEPS, rng)
+    return FittedConditional(
+        data, theta, penalty, decrement, curvature_at(data, theta, _by_row(data, penalty), rng)
+    )
 
 
 def _newton(

@@ -106,11 +106,13 @@ def fitted_conditionals(
 ) -> Iterator[tuple[FittedConditional, dict[Pair, float]]]:
     """Each conditional's fit and its three-way terms, as they are ready."""
     for data in conditionals(observed, order, admission):
-        fit = fit_conditional(data, ridge=ridge, rng=rng)
-        chosen = choose_pairs(fit, observed.sizes, most_pairs) if most_pairs and len(data.earlier) > 1 else {}
-        if chosen:
-            fit = fit_conditional(data.with_pairs(list(chosen), observed.sizes), fit, ridge=ridge, rng=rng)
-        yield fit, chosen
+        if len(data.earlier) < 2 or not most_pairs:
+            yield fit_conditional(data, ridge=ridge, rng=rng), {}
+            continue
+        draft = fit_conditional(data, ridge=ridge, draft=True, rng=rng)
+        chosen = choose_pairs(draft, observed.sizes, most_pairs)
+        whole = data.with_pairs(list(chosen), observed.sizes)
+        yield fit_conditional(whole, draft, ridge=ridge, rng=rng), chosen
 
 
 def _padded(theta: Vector) -> Vector:
