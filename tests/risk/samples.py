@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
+from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
@@ -55,6 +56,13 @@ class GeometricFit:
 
 
 @dataclass(frozen=True)
+class DependentFit(GeometricFit):
+    """A fit that also says which keys go together."""
+
+    dependence: Dependence = field(default_factory=lambda: Dependence((), (), ()))
+
+
+@dataclass(frozen=True)
 class Geometric:
     """A model whose risk is known in closed form: r1 is one of ``chances`` in each parameter draw."""
 
@@ -62,9 +70,12 @@ class Geometric:
     diagnostics: tuple[Diagnostic, ...] = ()
     name: str = "geometric"
     fails: bool = False
+    dependence: Dependence | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> GeometricFit:
         if self.fails:
             raise FitFailed("The likelihood has no maximum.")
+        if self.dependence is not None:
+            return DependentFit(sample, np.array(self.chances), self.diagnostics, dependence=self.dependence)
         return GeometricFit(sample, np.array(self.chances), self.diagnostics)

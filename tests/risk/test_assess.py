@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from keyhole.errors import NotConverged
+from keyhole.inference.dependence import Dependence, PairDependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.risk.assess import assess_risk, risk_of_laws
 from tests.risk.samples import Geometric, GeometricCounts, random_sample
@@ -111,3 +112,10 @@ def test_results_cannot_be_changed() -> None:
         sample.table.counts[0] = 7
     assert "r1=" not in repr(found)
     assert "counts=" not in repr(sample)
+
+
+def test_the_dependence_is_that_of_a_fit_that_finds_one() -> None:
+    found = Dependence(("K0", "K1"), (PairDependence("K0", "K1", 0.8),), ())
+    assert assess_risk(Geometric(dependence=found), random_sample()).dependence is found
+    assert assess_risk(Geometric(), random_sample()).dependence is None
+    assert assess_risk(Geometric(dependence=found, fails=True), random_sample()).dependence is None

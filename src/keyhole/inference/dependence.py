@@ -1,6 +1,7 @@
 """Which key variables go together: what a model of the keys found, for people to read."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 
@@ -45,8 +46,28 @@ class Dependence:
         words = f"The keys that go together most: {pairs}."
         if self.triples:
             triples = ", ".join(f"{one.first} and {one.second} on {one.on}" for one in self.triples[:most])
-            words += f" {len(self.triples)} three-way terms were needed, first: {triples}."
+            terms = (
+                "1 three-way term was" if len(self.triples) == 1 else f"{len(self.triples)} three-way terms were"
+            )
+            words += f" {terms} needed{', first' if len(self.triples) > most else ''}: {triples}."
         return words
+
+    def renamed(self, shown: Callable[[str], str]) -> "Dependence":
+        """The same with every key called as ``shown`` says.
+
+        Examples
+        --------
+        >>> Dependence(("a", "b"), (PairDependence("a", "b", 0.8),), ()).renamed(str.upper).in_words()
+        'The keys that go together most: A with B.'
+        """
+        return Dependence(
+            tuple(map(shown, self.keys)),
+            tuple(replace(pair, first=shown(pair.first), second=shown(pair.second)) for pair in self.pairs),
+            tuple(
+                replace(one, first=shown(one.first), second=shown(one.second), on=shown(one.on))
+                for one in self.triples
+            ),
+        )
 
 
 @runtime_checkable

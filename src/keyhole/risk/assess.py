@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from keyhole.arrays import Vector, distinct
 from keyhole.errors import FitFailed, NotConverged
+from keyhole.inference.dependence import FindsDependence
 from keyhole.inference.fit import Diagnostic, Fit, MatchesEveryRecord, RiskModel
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -78,6 +79,7 @@ def assess_risk(
         settings=dict(model.settings),
         seconds_fit=fitted - started,
         seconds_risk=time.perf_counter() - fitted,
+        dependence=fit.dependence if isinstance(fit, FindsDependence) else None,
     )
 
 

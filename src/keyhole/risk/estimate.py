@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from keyhole.arrays import Vector, read_only
+from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.population.sample import Sample
 from keyhole.risk.size_index_check import SizeIndexCheck
@@ -63,8 +64,9 @@ class RecordRisk:
 class RiskAssessment:
     """What one model says of one sample, how surely, and how it was obtained.
 
-    ``size_index`` is None for models that do not describe the size index. ``tau1``, ``tau2`` and ``records`` are
-    None when the fit failed; ``verdict`` then says why.
+    ``size_index`` is None for models that do not describe the size index, ``dependence`` for those that do not
+    look at which keys go together. ``tau1``, ``tau2`` and ``records`` are None when the fit failed; ``verdict``
+    then says why.
     """
 
     model: str
@@ -80,6 +82,7 @@ class RiskAssessment:
     settings: Mapping[str, object]
     seconds_fit: float
     seconds_risk: float
+    dependence: Dependence | None = field(default=None, repr=False)
 
     @property
     def size_index_misfit(self) -> float | None:
