@@ -4,12 +4,16 @@ import pytest
 
 from keyhole.errors import NotConverged
 from keyhole.inference.fit import IGNORED_WEIGHTS, Diagnostic
+from keyhole.inference.track_record import TrackRecord
+from keyhole.models.catalogue import model_named
 from keyhole.risk.assess import assess_risk
 from keyhole.risk.compare import compare_models
 from tests.risk.samples import Geometric, random_sample
 
 BOUNDARY = Diagnostic("sigma", 1.0, "untrusted", "The estimate lies on the boundary.")
 UNWEIGHTED = Diagnostic(IGNORED_WEIGHTS, 0.4, "caution", "The weights vary and the model ignores them.")
+GOOD = TrackRecord(-8, 12, covered=17, samples=18).diagnostic()
+POOR = TrackRecord(23, 676, covered=2, samples=18).diagnostic()
 
 
 def test_a_model_gives_the_same_numbers_alone_and_in_company() -> None:
@@ -38,3 +42,39 @@ def test_the_model_that_uses_weights_comes_first() -> None:
     found = compare_models(models, random_sample())
     assert found.recommended == "weighted"
     assert "weights" in found.reason
+
+
+def test_a_good_record_comes_before_the_fit_to_the_size_index() -> None:
+    fitted = [model_named(name, draws=20) for name in ("pitman", "ewens")]
+    found = compare_models([*fitted, Geometric(name="proven", diagnostics=(GOOD,))], random_sample())
+    assert found.recommended == "proven"
+    assert "from 8% too low to 12% too high, and 17 of 18 intervals covered the truth." in found.reason
+    assert found.reason.endswith("No other model here has a record like it.")
+    poor = compare_models([*fitted, Geometric(name="poor", diagnostics=(POOR,))], random_sample())
+    assert poor.recommended in ("pitman", "ewens")
+
+
+def test_a_good_record_does_not_excuse_a_fit_that_cannot_be_trusted() -> None:
+    models = [Geometric(name="proven", diagnostics=(GOOD, BOUNDARY)), Geometric(name="other")]
+    with pytest.warns(NotConverged):
+        assert compare_models(models, random_sample()).recommended == "other"
+
+
+def test_of_two_good_records_the_one_that_uses_weights_comes_first() -> None:
+    models = [
+        Geometric(name="weighted"),
+        Geometric(name="proven", diagnostics=(UNWEIGHTED, GOOD)),
+        Geometric(name="both", diagnostics=(GOOD,)),
+    ]
+    found = compare_models(models, random_sample())
+    assert found.recommended == "both"
+    assert found.reason.endswith("It is the first with such a record.")
+    assert compare_models(models[:2], random_sample()).recommended == "proven"
+
+
+@pytest.mark.parametrize(("covered", "verdict"), [(20, "good"), (18, "good"), (17, "caution"), (0, "caution")])
+def test_a_record_is_good_from_nine_in_ten_intervals(covered: int, verdict: str) -> None:
+    found = TrackRecord(-30, -5, covered=covered, samples=20).diagnostic()
+    assert (found.verdict, found.value) == (verdict, "-30% to -5%")
+    assert f"5 to 30% too low, and {covered} of 20 intervals covered the truth" in found.words
+    assert ("order of magnitude" in found.words) == (verdict == "caution")

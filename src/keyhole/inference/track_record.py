@@ -1,11 +1,15 @@
 """How a model did on real populations whose truth is known: what its own interval cannot know."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keyhole.inference.fit import Diagnostic
 
 TRACK_RECORD = "track_record"
 """Name of the diagnostic that carries the record."""
+
+GOOD_PERCENT = 90
+"""Per cent of the samples whose 95% intervals must have covered the truth for a record to be good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +29,30 @@ class TrackRecord:
     covered: int
     samples: int
 
+    @property
+    def is_good(self) -> bool:
+        """Whether the intervals held what they promise, on nearly all samples."""
+        return self.samples > 0 and 100 * self.covered >= GOOD_PERCENT * self.samples
+
     def diagnostic(self) -> Diagnostic:
-        """The record in words, for every result of the model."""
-        return Diagnostic(
-            TRACK_RECORD,
-            f"{self.lowest:+d}% to {self.highest:+d}%",
-            "caution",
+        """The record in words, for every result of the model.
+
+        Examples
+        --------
+        >>> TrackRecord(-8, 12, covered=17, samples=18).diagnostic().verdict
+        'good'
+        >>> TrackRecord(23, 676, covered=2, samples=18).diagnostic().verdict
+        'caution'
+        """
+        words = (
             f"On {self.samples} samples of real populations with known truth its tau1 was {self._range()}, and "
-            f"{self.covered} of {self.samples} intervals covered the truth: take the order of magnitude from it, "
-            "not more.",
+            f"{self.covered} of {self.samples} intervals covered the truth"
+        )
+        shown = f"{self.lowest:+d}% to {self.highest:+d}%"
+        if self.is_good:
+            return Diagnostic(TRACK_RECORD, shown, "good", f"{words}.")
+        return Diagnostic(
+            TRACK_RECORD, shown, "caution", f"{words}: take the order of magnitude from it, not more."
         )
 
     def _range(self) -> str:
@@ -42,3 +61,9 @@ class TrackRecord:
         if self.highest <= 0:
             return f"{-self.highest} to {-self.lowest}% too low"
         return f"from {-self.lowest}% too low to {self.highest}% too high"
+
+
+def good_record(diagnostics: Iterable[Diagnostic]) -> Diagnostic | None:
+    """The record among the checks of a fit, if it has one and it is good."""
+    found = (check for check in diagnostics if check.name == TRACK_RECORD and check.verdict == "good")
+    return next(found, None)

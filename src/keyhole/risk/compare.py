@@ -36,9 +36,10 @@ def compare_models(
 ) -> Comparison:
     """Assess ``sample`` with each model; a model's numbers do not depend on the others.
 
-    With one model, that model is recommended if it can be trusted. With several, the one under which the sample's
-    size index is most likely, after a charge for each parameter; models that do not describe the size index are
-    recommended only when no other can be trusted.
+    With one model, that model is recommended if it can be trusted. With several, one whose intervals covered the
+    truth on real populations; without such a one, that under which the sample's size index is most likely, after
+    a charge for each parameter. Other models that do not describe the size index are recommended only when
+    nothing else can be trusted. Where weights differ, models that use them come first.
     """
     assessments = []
     for done, model in enumerate(models):
@@ -57,6 +58,8 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
         return None, "No model gave a result that can be trusted."
     if len(assessments) == 1:
         return trusted[0].model, "It is the only model that was run."
+    if proven := [found for found in trusted if found.record is not None]:
+        return _best_recorded(proven)
     weighted = [found for found in trusted if not _ignores_weights(found)]
     if weighted and len(weighted) < len(trusted):
         return weighted[0].model, "It is the model that uses the weights, which differ from record to record."
@@ -73,6 +76,16 @@ def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
         "Of the models run, it explains best the sample's own numbers of cells with one, two, three, ... "
         f"records (misfit {check.misfit:.2g}, about 1 or less for a model that fits) and {words}."
     )
+
+
+def _best_recorded(proven: Sequence[RiskAssessment]) -> tuple[str, str]:
+    """The first with a good record, if possible of those that use the weights; its record is the reason."""
+    best = next((found for found in proven if not _ignores_weights(found)), proven[0])
+    words = "" if best.record is None else best.record.words
+    others = (
+        "No other model here has a record like it." if len(proven) == 1 else "It is the first with such a record."
+    )
+    return best.model, f"{words} {others}"
 
 
 def _ignores_weights(assessment: RiskAssessment) -> bool:

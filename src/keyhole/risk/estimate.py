@@ -7,6 +7,7 @@ from typing import Literal
 from keyhole.arrays import Vector, read_only
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.track_record import good_record
 from keyhole.population.sample import Sample
 from keyhole.risk.size_index_check import SizeIndexCheck
 
@@ -88,3 +89,8 @@ class RiskAssessment:
     def size_index_misfit(self) -> float | None:
         """How far the fit is from the sample's size index; about 1 for a model that fits."""
         return None if self.size_index is None else self.size_index.misfit
+
+    @property
+    def record(self) -> Diagnostic | None:
+        """The model's record on real populations with known truth, if it is good."""
+        return good_record(self.diagnostics)
