@@ -1,0 +1,156 @@
+"""The sequential logit against populations from its own law: no bias, and intervals that cover.
+
+A law is fitted once, populations are drawn from it, and a simple random sample of each is fitted again, without
+the allowance: nothing is missing from a model of its own people. Over 200 replicates the standard error of a
+coverage of 95% is 1.5%; the seed is fixed.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from keyhole.models.sequential.allowance import Allowance
+from keyhole.models.sequential.cell_posterior import CellPosterior
+from keyhole.models.sequential.joint import JointLaw, fit_joint
+from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
+from keyhole.models.sequential.observed import Observed
+from keyhole.models.sequential.order import key_orders
+from keyhole.population.sample import Sample
+from keyhole.population.unsampled import UnsampledCounts
+from keyhole.risk.assess import risk_of_laws
+from keyhole.table.contingency import ContingencyTable
+from tests.models.sequential.people import dependent_people, keys_of, sample_of_codes
+
+LEVELS = (12, 8, 6, 5, 4, 3, 2)
+PEOPLE, RECORDS, REPLICATES = 30_000, 1_500, 200
+MODEL = SequentialLogit(orders=1, nested=0)
+
+
+@cache
+def true_law() -> JointLaw:
+    """A law with two- and three-way terms, learned from many people made by other means."""
+    codes = dependent_people(6_000, LEVELS, rng=np.random.default_rng(20260101), strength=1.0)
+    observed = Observed.of(sample_of_codes(codes, len(codes), LEVELS))
+    law = fit_joint(observed, key_orders(observed, 1)[0], None, rng=np.random.default_rng(0))
+    assert any(law.pairs)
+    return law
+
+
+def without_allowance(fit: SequentialLogitFit) -> SequentialLogitFit:
+    return replace(fit, allowance=Allowance(0.0, 0.0), shifts=np.zeros_like(fit.shifts))
+
+
+def at_the_mode(fit: SequentialLogitFit) -> SequentialLogitFit:
+    """Broken on purpose: the coefficients that fit best are taken as known."""
+    broken = without_allowance(fit)
+    mode = fit.laws[0].moments[fit.sample.table.uniques, 0]
+    broken.__dict__["posterior"] = CellPosterior(mode, np.full(len(mode), 1e-6))
+    return broken
+
+
+def drawn(rng: np.random.Generator) -> tuple[Sample, tuple[float, float]]:
+    """A simple random sample of a population of the law, and its true tau1 and tau2."""
+    codes = true_law().simulate(PEOPLE, rng)
+    keys = keys_of(LEVELS)
+    population = ContingencyTable.from_codes(keys, codes)
+    table = ContingencyTable.from_codes(keys, codes[rng.choice(PEOPLE, RECORDS, replace=False)])
+    sizes = population.counts[population.find(table.cells[table.uniques])]
+    return Sample(table, PEOPLE), (float((sizes == 1).sum()), float((1 / sizes).sum()))
+
+
+def delta_method(fit: SequentialLogitFit, rng: np.random.Generator) -> tuple[float, float]:
+    """The deviation of expected tau1 over the draws, and that of its linearisation in log p."""
+    moved, _ = fit.laws[0].directions(fit.sample.table.uniques, 400, rng)
+    trials = fit.sample.unsampled_size
+    step = 1e-4
+    low, high = (fit.posterior.unsampled(trials, shift).prob_none() for shift in (-step, step))
+    linear = ((high - low) / (2 * step)) @ moved
+    tau1 = [float(law.prob_none().sum()) for law in fit.unsampled()]
+    return float(np.std(tau1)), float(np.std(linear))
+
+
+class Measured:
+    """Relative errors and coverage of tau1 and tau2 over the replicates."""
+
+    def __init__(self) -> None:
+        self.estimate: list[list[float]] = []
+        self.truth: list[tuple[float, float]] = []
+        self.covered: list[list[bool]] = []
+
+    def add(self, laws: "list[UnsampledCounts]", truth: tuple[float, float], rng: np.random.Generator) -> None:
+        tau = risk_of_laws(iter(laws), rng=rng)[:2]
+        self.estimate.append([one.estimate for one in tau])
+        self.truth.append(truth)
+        self.covered.append([one.low <= true <= one.high for one, true in zip(tau, truth, strict=True)])
+
+    @property
+    def bias(self) -> np.ndarray:
+        """Of the mean, as a share of the mean truth."""
+        return np.asarray((np.array(self.estimate) - self.truth).mean(axis=0) / np.mean(self.truth, axis=0))
+
+    @property
+    def error(self) -> np.ndarray:
+        """The Monte Carlo standard error of the bias."""
+        spread = (np.array(self.estimate) - self.truth).std(axis=0, ddof=1) / np.sqrt(len(self.truth))
+        return np.asarray(spread / np.mean(self.truth, axis=0))
+
+    @property
+    def coverage(self) -> np.ndarray:
+        return np.mean(self.covered, axis=0)
+
+    @property
+    def unbiased(self) -> bool:
+        return bool(np.all(np.abs(self.bias) < 3 * self.error + 0.02))
+
+    @property
+    def covers(self) -> bool:
+        return bool(np.all((self.coverage >= 0.92) & (self.coverage <= 0.98)))
+
+    def __str__(self) -> str:
+        truth = np.mean(self.truth, axis=0)
+        return (
+            f"truth {truth.round(1)}, bias {self.bias.round(4)} +- {self.error.round(4)}, coverage {self.coverage}"
+        )
+
+
+@cache
+def measured(replicates: int) -> tuple[Measured, Measured, np.ndarray]:
+    """The model, the broken one, and the two deviations of expected tau1 in each replicate."""
+    honest, broken, deviations = Measured(), Measured(), []
+    for rng in np.random.default_rng(20260102).spawn(replicates):
+        sample, truth = drawn(rng)
+        found = MODEL.fit(sample, rng=rng)
+        fit = without_allowance(found)
+        honest.add(list(fit.unsampled()), truth, rng)
+        broken.add(list(at_the_mode(found).unsampled()), truth, rng)
+        deviations.append(delta_method(fit, rng))
+    return honest, broken, np.array(deviations)
+
+
+@pytest.mark.statistical
+def test_unbiased_and_covering() -> None:
+    honest, _, _ = measured(REPLICATES)
+    print(f"sequential logit: {honest}")
+    assert honest.unbiased, str(honest)
+    assert honest.covers, str(honest)
+
+
+@pytest.mark.statistical
+def test_the_mode_alone_is_rejected() -> None:
+    """The same people, the coefficients taken as known: too many people in seen cells, intervals too short."""
+    _, broken, _ = measured(REPLICATES)
+    print(f"at the mode: {broken}")
+    assert not broken.unbiased, str(broken)
+    assert broken.coverage.min() < 0.92, str(broken)
+
+
+@pytest.mark.statistical
+def test_spread_over_the_draws_is_that_of_the_delta_method() -> None:
+    _, _, deviations = measured(REPLICATES)
+    ratio = deviations[:, 0] / deviations[:, 1]
+    print(
+        f"deviation over the draws / delta method: {ratio.mean():.3f}, from {ratio.min():.3f} to {ratio.max():.3f}"
+    )
+    assert 0.8 < ratio.mean() < 1.25
