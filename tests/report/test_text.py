@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from keyhole.inference.track_record import TrackRecord
 from keyhole.report.content import Report, compose
 from keyhole.report.text import render_text
 from keyhole.report.words import rounded
@@ -113,3 +114,10 @@ def test_results_that_are_not_plain_are_explained(compared: Any, toy: Any) -> No
     plain = printed(compared(toy(factor=1.0)))
     assert "Not checked" not in plain
     assert "Fits poorly" not in plain
+
+
+def test_a_good_record_is_told_once(compared: Any, toy: Any) -> None:
+    good = TrackRecord(-8, 12, covered=17, samples=18).diagnostic()
+    for models in ((toy(admits=(good,)),), (toy(admits=(good,)), toy("b"))):
+        text = " ".join(printed(compared(*models)).split())
+        assert text.count("17 of 18 intervals covered the truth") == 1

@@ -8,14 +8,17 @@ import pytest
 
 from keyhole.errors import InputError
 from keyhole.inference.fit import Diagnostic
-from keyhole.inference.track_record import TRACK_RECORD
+from keyhole.inference.track_record import TRACK_RECORD, TrackRecord
 from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
 from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT, misfit_figure
 from keyhole.report.content import Report, compose
+from keyhole.report.words import rounded
 from keyhole.risk.compare import Comparison
 from keyhole.risk.truth import Truth
 from keyhole.table.contingency import ContingencyTable
+
+GOOD = TrackRecord(-8, 12, covered=17, samples=18).diagnostic()
 
 
 def report_of(comparison: Comparison, **options: Any) -> Report:
@@ -272,3 +275,49 @@ def test_a_model_without_a_check_of_fit_did_not_pass_it(compared: Any, toy: Any)
         "passed its checks",
     ]
     assert "that count" not in point(report, "How far models agree")
+
+
+def test_a_good_record_takes_the_perhaps_out_of_the_verdict(compared: Any, toy: Any) -> None:
+    report = report_of(compared(toy("proven", mean=1.0, uneven=True, admits=(GOOD,)), toy("b", mean=9.0)))
+    assert report.recommended == "proven"
+    assert report.verdict.headline.startswith("About ")
+    assert report.verdict.headline.endswith("probably unique in the population.")
+    assert "erhaps" not in told(report)
+    assert "rough guide" not in told(report)
+    assert "17 of 18 intervals covered the truth" in point(report, "How far to believe it")
+    assert report.models[0].result == "held on real samples"
+
+
+def test_beside_a_good_record_the_others_do_not_count(compared: Any, toy: Any) -> None:
+    others = [toy("low", mean=6.0), toy("high", mean=0.1, factor=1.0)]
+    report = report_of(compared(toy("proven", mean=1.0, admits=(GOOD,)), *others))
+    assert not report.verdict.apart
+    assert "disagree" not in told(report)
+    low, high = (f"{model.model} ({rounded(model.tau1.estimate)})" for model in report.models[1:])
+    assert point(report, "How far models agree").endswith(f"like that of proven: {low} and {high}.")
+    without = report_of(compared(toy("proven", mean=1.0), *others))
+    assert without.verdict.apart
+
+
+def test_two_good_records_can_disagree(compared: Any, toy: Any) -> None:
+    models = [toy("a", mean=1.0, admits=(GOOD,)), toy("b", mean=3.0, admits=(GOOD,))]
+    assert "The 2 models with a good record disagree" in point(
+        report_of(compared(*models)), "How far models agree"
+    )
+
+
+def test_a_good_record_alone_needs_no_company(compared: Any, toy: Any) -> None:
+    proven = toy("proven", admits=(GOOD,))
+    words = point(report_of(compared(proven)), "How far models agree")
+    assert words.startswith("Only one model was run. Its record on real populations")
+    failed = point(report_of(compared(proven, toy("b", fails="No."))), "How far models agree")
+    assert failed.startswith("Only one model of those run can be used.")
+
+
+def test_a_good_record_does_not_hide_a_doubt_about_this_file(compared: Any, toy: Any) -> None:
+    doubt = Diagnostic("allowance", 0.4, "caution", "This file is of another kind.")
+    report = report_of(compared(toy("proven", admits=(GOOD, doubt)), toy("b")))
+    assert point(report, "What raises a doubt here") == "This file is of another kind."
+    assert report.models[0].result == "use with caution"
+    words = next(one.words for one in report.assumptions if one.topic == "What the intervals contain")
+    assert "How often the intervals of proven covered the truth" in words

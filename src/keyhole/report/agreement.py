@@ -33,12 +33,18 @@ def misfit_figure(misfit: float) -> str:
 
 
 def models_that_count(comparison: Comparison, chosen: RiskAssessment) -> dict[str, float]:
-    """tau1 by the models that can be trusted and do not fit far worse than the recommended one."""
+    """tau1 by the models that can be trusted and do not fit far worse than the recommended one.
+
+    Beside a model with a good record on real populations, only others with a good record count.
+    """
     limit = max(HOPELESS_FIT, 2 * (chosen.size_index_misfit or 0.0))
     return {
         found.model: found.tau1.estimate
         for found in comparison.assessments
-        if found.status == "ok" and found.tau1 is not None and (found.size_index_misfit or 0.0) <= limit
+        if found.status == "ok"
+        and found.tau1 is not None
+        and (found.size_index_misfit or 0.0) <= limit
+        and (chosen.record is None or found.record is not None)
     }
 
 
@@ -61,21 +67,45 @@ def are_apart(low: float, high: float) -> bool:
 
 
 def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
-    """How far the models agree, in words; those that fit far worse than the recommended one are named apart."""
+    """How far the models agree, in words; those that do not count beside the recommended one are named apart."""
     estimates = models_that_count(comparison, chosen)
-    aside = [
-        f"{clean(found.model)} ({rounded(found.tau1.estimate)})"
+    aside = {
+        found.model: found.tau1.estimate
         for found in comparison.assessments
         if found.status == "ok" and found.tau1 is not None and found.model not in estimates
-    ]
+    }
+    if chosen.record is not None:
+        return _beside_a_record(comparison, chosen, estimates, aside)
     words = _alone(comparison) if len(estimates) == 1 else _spread(estimates, _those(comparison, estimates))
     if len(estimates) > 1 and (chosen.size_index_misfit or 0.0) >= POOR_FIT:
         words += (
             " Even the best fitting does not reproduce the file well: where they agree, they may err together."
         )
     if aside:
-        words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {listed(aside)}."
+        words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {_named(aside)}."
     return words
+
+
+def _beside_a_record(
+    comparison: Comparison, chosen: RiskAssessment, estimates: dict[str, float], aside: dict[str, float]
+) -> str:
+    """What the others say where the recommended model was right on real populations."""
+    if not aside and len(estimates) == 1:
+        alone = "was run" if len(comparison.assessments) == 1 else "of those run can be used"
+        return f"Only one model {alone}. Its record on real populations, not a comparison, says how far to believe it."
+    words = []
+    if len(estimates) > 1:
+        words.append(_spread(estimates, f"The {len(estimates)} models with a good record"))
+    if aside:
+        words.append(
+            "Left without weight, for want of a record on real populations like that of "
+            f"{clean(chosen.model)}: {_named(aside)}."
+        )
+    return " ".join(words)
+
+
+def _named(estimates: dict[str, float]) -> str:
+    return listed([f"{clean(model)} ({rounded(estimate)})" for model, estimate in estimates.items()])
 
 
 def _alone(comparison: Comparison) -> str:

@@ -104,10 +104,19 @@ def _intervals(comparison: Comparison) -> str:
     level = max(found.tau1.level for found in fitted if found.tau1 is not None)
     words = (
         f"The chance of {percent(level)} refers to the number of people in this very sample, if the model is "
-        "right: it includes not knowing who else is in the population. No interval includes the doubt about which "
-        "model is right; the differences between the models are a guide to that."
+        f"right: it includes not knowing who else is in the population. {_doubt_about_models(comparison)}"
     )
     plug_in = [found.model for found in fitted if found.tau1 is not None and found.tau1.expected_sd is None]
     if plug_in:
         words += f" Those of {listed(plug_in)} also take the fitted parameters as known, so they are too narrow."
     return words
+
+
+def _doubt_about_models(comparison: Comparison) -> str:
+    none = "No interval includes the doubt about which model is right"
+    if comparison.chosen is None or comparison.chosen.record is None:
+        return f"{none}; the differences between the models are a guide to that."
+    return (
+        f"{none}. How often the intervals of {clean(comparison.chosen.model)} covered the truth on real "
+        "populations is the guide to that; data of another kind than those may be another matter."
+    )

@@ -8,6 +8,7 @@ import numpy as np
 
 from keyhole.arrays import Vector
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.track_record import good_record
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT
@@ -77,6 +78,8 @@ class ModelResult:
         if self.misfit is not None and self.misfit >= POOR_FIT:
             return "fits poorly" if self.misfit < HOPELESS_FIT else "does not fit"
         doubts = any(check.verdict != "good" for check in self.diagnostics)
+        if good_record(self.diagnostics) is not None:
+            return "use with caution" if doubts else "held on real samples"
         if self.misfit is None:
             return "not checked against the file" + ("; use with caution" if doubts else "")
         return "use with caution" if doubts else "passed its checks"

@@ -19,6 +19,7 @@ WIDE_HEADS = ("unique in the\npopulation (tau1)", "correct\nmatches (tau2)")
 NARROW_HEADS = ("unique in\npopulation\n(tau1)", "correct\nmatches\n(tau2)")
 
 MEANINGS = {
+    "held on real samples": "Held on real samples: its intervals covered the truth where the truth is known.",
     "fits poorly / does not fit": "Fits poorly, does not fit: it does not reproduce how many records share a "
     "combination in the file.",
     "use with caution": "Use with caution: it raised a doubt, told in the report under Checks.",
@@ -67,6 +68,8 @@ def render_text(report: Report, console: "Console") -> None:
         say(explained, "dim")
     console.print()
     for point in report.verdict.points:
+        if point.words in report.reason:
+            continue  # said below the table, as the reason to believe the model first
         say(point.words, topic=f"{point.topic}. ")
     for warning in report.warnings:
         say(f"Warning: {warning}", "yellow")

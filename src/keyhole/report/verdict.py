@@ -175,7 +175,8 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
 def _doubt(chosen: RiskAssessment) -> str:
     misfit = chosen.size_index_misfit or 0.0
     if misfit < POOR_FIT:
-        return ", by a model that is a rough guide" if _track_record(chosen) else ""
+        rough = any(check.name == TRACK_RECORD and check.verdict != "good" for check in chosen.diagnostics)
+        return ", by a model that is a rough guide" if rough else ""
     return ", by a model that fits poorly" if misfit < HOPELESS_FIT else ", by a model that does not fit"
 
 
@@ -319,6 +320,13 @@ def _misfit(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
 
 
 def _track_record(chosen: RiskAssessment) -> list[Statement]:
+    """The record on real populations; beside a good one, what raises a doubt in this file all the same."""
+    if chosen.record is not None:
+        doubts = [clean(check.words) for check in chosen.diagnostics if check.verdict == "caution"]
+        return [
+            Statement("How far to believe it", clean(chosen.record.words)),
+            *([Statement("What raises a doubt here", " ".join(doubts))] if doubts else []),
+        ]
     return [
         Statement("How far to believe it", f"{clean(chosen.model)}: {check.words}")
         for check in chosen.diagnostics
