@@ -102,14 +102,14 @@ def information(feature, allowed, mask, records, theta, contrast, H):
     for i in range(C):
         softmax(feature, i, theta, mask[allowed[i]], p)
         curvature_of(p, contrast, records[i], M)
+        # Rows of later blocks come later, so d <= b is the lower triangle.
         for b in range(B):
             x = feature[i, b] * K
-            for d in range(B):
+            for d in range(b + 1):
                 y = feature[i, d] * K
-                if y <= x:
-                    for a in range(K):
-                        for e in range(K):
-                            H[x + a, y + e] += M[a, e]
+                for a in range(K):
+                    for e in range(K):
+                        H[x + a, y + e] += M[a, e]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -21,7 +21,7 @@ from keyhole.models.sequential.order import key_orders
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_MEAN, PRIOR_DEVIATION = 0.09, 0.05
+PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.05
 """Of s, over the real populations of the study."""
 
 EXTRAPOLATION = 0.03

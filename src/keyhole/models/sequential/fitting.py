@@ -29,8 +29,10 @@ LOWEST_PENALTY, HIGHEST_PENALTY = 1e-4, 1e6
 PRIOR_SHAPE = 0.1
 """Twice the shape, and twice the rate, of the Gamma prior of each penalty."""
 
-ROUNDS, DRAFT_ROUNDS, ROUND_TOLERANCE = 8, 3, 0.05
-"""Updates of the penalties, in a draft too, and the change of log penalty at which they stop."""
+ROUNDS, DRAFT_ROUNDS, ROUND_TOLERANCE = 5, 2, 0.05
+"""Updates of the penalties, in a draft too, and the change of log penalty at which they stop.
+
+Thirty rounds instead of five change tau by less than 0.2% on the real tables."""
 
 NEWTON_STEPS, DECREMENT = 25, 1e-6
 """Newton steps in the last round, and the decrement (twice the loss of log posterior) at which they stop."""
@@ -92,6 +94,7 @@ def fit_conditional(
         Stop after a few rounds: good enough to see what is missing, and to start from.
     """
     theta = np.zeros((data.rows, data.levels))
+    theta[0] = _log_margin(data)
     penalty = np.full(len(data.blocks), START_PENALTY)
     if before is not None:
         theta[: before.data.rows] = before.coefficients
@@ -152,6 +155,12 @@ def _update(data: Conditional, theta: Vector, penalty: Vector, curvature: Curvat
     updated = np.clip((determined + PRIOR_SHAPE) / (squares + PRIOR_SHAPE), LOWEST_PENALTY, HIGHEST_PENALTY)
     updated[0] = INTERCEPT_PENALTY
     return np.asarray(updated)
+
+
+def _log_margin(data: Conditional) -> Vector:
+    """The intercept that fits the level's margin: where Newton's method starts."""
+    log = np.log(np.bincount(data.level, data.weight, data.levels))
+    return np.asarray(log - log.mean())
 
 
 def _sizes(data: Conditional) -> Vector:
