@@ -21,8 +21,11 @@ from keyhole.models.sequential.order import key_orders
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.05
+PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.04
 """Of s, over the real populations of the study."""
+
+SAMPLE_VARIANCE = 8.4
+"""Divided by n, the variance of s between samples of one population: which terms a sample shows is chance."""
 
 EXTRAPOLATION = 0.03
 """How much smaller s is in a subsample of a sample than in the sample of its population, on average."""
@@ -70,8 +73,9 @@ def allowance_of(
     progress: Progress,
 ) -> Allowance:
     """The prior, updated by nested subsampling where the sample is large enough for it."""
+    chance = SAMPLE_VARIANCE / sample.sample_size
     if replicates == 0 or sample.sample_size < FEWEST_RECORDS:
-        return Allowance(PRIOR_MEAN, PRIOR_DEVIATION)
+        return Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
     size = int(np.clip(sample.sample_size // 10, SMALLEST, LARGEST))
     runs = []
     for turn in range(replicates):
@@ -86,7 +90,7 @@ def allowance_of(
     deviation = float(np.hypot(jackknife, NESTED_DEVIATION))
     weight = PRIOR_DEVIATION**2 / (PRIOR_DEVIATION**2 + deviation**2)
     mean = PRIOR_MEAN + weight * (found + EXTRAPOLATION - PRIOR_MEAN)
-    return Allowance(mean, PRIOR_DEVIATION * float(np.sqrt(1 - weight)), found, deviation, size)
+    return Allowance(mean, float(np.sqrt(PRIOR_DEVIATION**2 * (1 - weight) + chance)), found, deviation, size)
 
 
 @dataclass(frozen=True, eq=False)
