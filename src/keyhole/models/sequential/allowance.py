@@ -24,7 +24,7 @@ from keyhole.progress import Progress
 PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.04
 """Of s, over the real populations of the study."""
 
-SAMPLE_VARIANCE = 8.4
+SAMPLE_VARIANCE = 4.5
 """Divided by n, the variance of s between samples of one population: which terms a sample shows is chance."""
 
 EXTRAPOLATION = 0.03
