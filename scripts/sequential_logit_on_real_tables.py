@@ -76,7 +76,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--compare", action="store_true", help="other models beside it, on one sample a table")
     parser.add_argument("--zeros", action="store_true", help="with and without declared structural zeros")
     parser.add_argument("--tables", default=",".join(BY_NAME), help="names, with commas between them")
-    parser.add_argument("--sizes", default=SIZES, help=f"sample sizes or percentages (default {SIZES})")
+    parser.add_argument("--sizes", default=SIZES, help="sample sizes, or percentages of the population")
     parser.add_argument("--seeds", type=int, help=f"samples of each size (default {SEEDS}; zeros {ZEROS_SEEDS})")
     parser.add_argument("--jobs", type=int, default=2, help="processes; 0 to print what is remembered")
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "sequential_logit.jsonl")

@@ -1,13 +1,15 @@
-"""How far are the models of the size index from the truth on real populations? Prints a Markdown table.
+"""How far are the models from the truth on real populations? Prints a Markdown table.
 
 For every table of a real population whose truth is known, draws samples of three sizes as its SOURCE.md says and
 prints each model's tau1 and tau2 beside the truth. Populations that are not on this machine are skipped.
 
-    python scripts/superpopulation_on_real_tables.py [FOLDER]
+    python scripts/models_on_real_tables.py [--folder FOLDER] [MODEL ...]
 """
 
+import argparse
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from real_tables import BY_NAME, DEFAULT_FOLDER, RealTable, Truth, read_population
@@ -25,26 +27,30 @@ TABLES = tuple(BY_NAME[name] for name in ("kdd_CA10", "kdd_NY10", "kdd_NC12", "e
 
 def main() -> None:
     """Print the table, one row per population and model."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_FOLDER
+    parser = argparse.ArgumentParser(description="Models against the truth on real tables.")
+    parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="where the populations are")
+    parser.add_argument("models", nargs="*", default=list(CATALOGUE), help="all, if none is named")
+    options = parser.parse_args()
+    folder = options.folder
     print("| table | n | uniques | model | tau1 | interval | truth | tau2 | interval | truth | misfit |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for table in TABLES:
         if (folder / table.file).is_file():
-            report(table, folder)
+            report(table, folder, options.models)
         else:
             print(f"{table.name} skipped: {folder / table.file} is not on this machine.", file=sys.stderr)
 
 
-def report(table: RealTable, folder: Path) -> None:
+def report(table: RealTable, folder: Path, models: Sequence[str]) -> None:
     """Print the rows of one population."""
     population = read_population(table, folder)
     for size in (*SIZES, round(FRACTION * len(population.people))):
-        report_sample(table, *population.sampled(size))
+        report_sample(table, *population.sampled(size), models)
 
 
-def report_sample(table: RealTable, sample: Sample, truth: Truth) -> None:
+def report_sample(table: RealTable, sample: Sample, truth: Truth, models: Sequence[str]) -> None:
     """Print the rows of one sample."""
-    for name in CATALOGUE:
+    for name in models:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             found = assess_risk(model_named(name), sample, seed=1)
