@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
+from keyhole.inference.dependence import Dependence, PairDependence, TripleDependence
 from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
@@ -62,6 +63,25 @@ class DescribingFit(ToyFit):
 
 
 @dataclass(frozen=True)
+class DependentFit(ToyFit):
+    """A fit that says which keys go together: the nearer to each other and to the first, the stronger."""
+
+    three_way: bool = True
+
+    @property
+    def dependence(self) -> Dependence:
+        names = [key.name for key in self.sample.table.keys]
+        pairs = [
+            PairDependence(names[a], names[b], 2.5 / (b - a) / (1 + a))
+            for b in range(len(names))
+            for a in range(b)
+        ]
+        triples = [TripleDependence(names[c - 2], names[c - 1], names[c], 30.0 / c) for c in range(2, len(names))]
+        strongest = sorted(pairs, key=lambda pair: -pair.strength)
+        return Dependence(tuple(names), tuple(strongest), tuple(triples) if self.three_way else ())
+
+
+@dataclass(frozen=True)
 class ToyModel:
     """Poisson unsampled counts: the same mean for all uniques, or rising along them when ``uneven``."""
 
@@ -73,6 +93,8 @@ class ToyModel:
     untrusted: bool = False
     admits: tuple[Diagnostic, ...] = ()
     factor: float | None = None
+    dependent: bool = False
+    three_way: bool = True
     settings: Mapping[str, object] = field(default_factory=lambda: {"mean": 1.5, "label": "a<b"})
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> ToyFit:
@@ -95,6 +117,8 @@ class ToyModel:
             *self.admits,
         )
         leaves_out = "" if self.draws > 1 else "the uncertainty of the fitted parameters"
+        if self.dependent:
+            return DependentFit(sample, laws, checks, leaves_out, three_way=self.three_way)
         if self.factor is None:
             return ToyFit(sample, laws, checks, leaves_out)
         return DescribingFit(sample, laws, checks, leaves_out, factor=self.factor)

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keyhole.inference.dependence import Dependence, PairDependence
 from keyhole.inference.fit import IGNORED_WEIGHTS, Diagnostic
+from keyhole.inference.track_record import TrackRecord
 from keyhole.population.sample import Sample
 from keyhole.report.content import Report, compose
 from keyhole.report.levels import FEW_RECORDS, level_lines
+from keyhole.report.matrix import MOST_KEYS, matrix_of
 from keyhole.risk.compare import Comparison
 from keyhole.table.contingency import ContingencyTable
 
@@ -152,3 +155,35 @@ def test_importing_the_report_imports_nothing_heavy() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
     )
+
+
+def test_the_dependence_is_that_of_the_recommended_model_or_else_of_a_trusted_one(compared: Any, toy: Any) -> None:
+    def model_of(*models: Any) -> str | None:
+        found = report_of(compared(*models)).dependence
+        return None if found is None else found.model
+
+    good = TrackRecord(-8, 12, covered=17, samples=18).diagnostic()
+    looking = toy("looking", dependent=True)
+    assert model_of(looking, toy("proven", dependent=True, admits=(good,))) == "proven"
+    assert model_of(toy("fitting", factor=1.0), looking) == "looking"
+    assert model_of(toy("fitting", factor=1.0)) is None
+    assert model_of(toy("fitting", factor=1.0), toy("wrong", dependent=True, untrusted=True)) is None
+
+
+def test_of_very_many_keys_those_with_the_strongest_pairs_are_drawn() -> None:
+    keys = tuple(f"K{j:02}" for j in range(30))
+    pairs = [
+        PairDependence(keys[a], keys[b], 2.0 if a >= 25 else 0.1 + a / 100) for b in range(30) for a in range(b)
+    ]
+    strongest = tuple(sorted(pairs, key=lambda pair: -pair.strength))
+    found = matrix_of(Dependence(keys, strongest, ()))
+    assert found is not None
+    assert len(found.keys) == MOST_KEYS
+    assert found.keys == tuple(sorted(found.keys))
+    assert set(keys[25:]) < set(found.keys)
+    assert found.strength[MOST_KEYS - 1, MOST_KEYS - 2] == found.top == 2.0
+    assert all(row > column for row, column in found.strength)
+    weak = matrix_of(Dependence(keys[:3], (PairDependence("K00", "K01", 0.1),), ()))
+    assert weak is not None
+    assert weak.top == pytest.approx(np.log(2))
+    assert matrix_of(Dependence(keys[:2], (PairDependence("K00", "K01", 0.1),), ())) is None

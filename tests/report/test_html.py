@@ -214,3 +214,48 @@ def test_the_size_index_is_explained_and_nothing_is_said_for_every_model(html: s
     assert text.count("the uncertainty of the fitted parameters") == 1
     assert "It gives every unique record the same risk" not in text
     assert "Every unique record has the same risk by pitman and ewens." in text
+
+
+def dependent_page(compared: Any, sampled: Any, toy: Any, keys: int, **options: Any) -> str:
+    names = [f"a rather long name of key {j}" if j % 2 else f"K{j}" for j in range(keys)]
+    sample = sampled([list("abcd")] * keys, names, 80, 900)
+    return render_html(report_of(compared(toy(dependent=True, **options), on=sample)))
+
+
+@pytest.mark.parametrize("keys", [3, 7, 20, 40])
+def test_the_keys_that_go_together_are_a_picture_and_words(
+    compared: Any, sampled: Any, toy: Any, keys: int
+) -> None:
+    html = dependent_page(compared, sampled, toy, keys)
+    assert_self_contained(html)
+    page = Page(html)
+    assert [section["id"] for section in page.all("section")][-4] == "dependence"
+    described = re.search(r'<desc id="dependence-wide-desc">(.*?)</desc>', html)
+    assert described
+    assert described[1].startswith("K0 and a rather long name of key 1: strength 2.5, odds change 12-fold; ")
+    drawing = html[html.index('<svg class="drawing wide" viewBox', html.index('id="dependence"')) :]
+    drawing = drawing[: drawing.index("</svg>")]
+    drawn = min(keys, 20)
+    squares = len(re.findall(r'id="dependence-wide-value-', drawing))
+    assert squares == drawn * (drawn - 1) / 2
+    assert "#0" not in drawing.split("</desc>")[1].replace('href="#', "")
+    text = " ".join(" ".join(page.text).split())
+    assert "What a rather long name of key 1 says of K2 is not the same for every K0 (score 15)" in text
+    assert ("Of 40 keys, the 20 with the strongest pairs are drawn." in text) == (keys == 40)
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_two_keys_need_no_picture_and_one_nothing(compared: Any, sampled: Any, toy: Any) -> None:
+    two = dependent_page(compared, sampled, toy, 2, three_way=False)
+    assert 'id="dependence-wide-title"' not in two
+    assert "<li>K0 and a rather long name of key 1: strength 2.5, odds change 12-fold</li>" in two
+    assert "None was needed" in two
+    assert 'id="dependence"' not in dependent_page(compared, sampled, toy, 1)
+
+
+def test_hostile_keys_that_go_together_stay_labels(compared: Any, hostile: Sample, toy: Any) -> None:
+    html = render_html(report_of(compared(toy(dependent=True), on=hostile)))
+    assert_self_contained(html)
+    assert "\u202e" not in html
+    assert "\x1b" not in html

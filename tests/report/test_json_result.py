@@ -57,6 +57,22 @@ class Seconds(Strict):
     risk: Finite
 
 
+class Pair(Strict):
+    keys: Annotated[list[str], Field(min_length=2, max_length=2)]
+    strength: Finite
+
+
+class ThreeWay(Strict):
+    keys: Annotated[list[str], Field(min_length=2, max_length=2)]
+    on: str
+    score: Finite
+
+
+class Together(Strict):
+    pairs: list[Pair]
+    three_way: list[ThreeWay]
+
+
 class Result(Strict):
     model: str
     status: Literal["ok", "not-converged", "failed"]
@@ -64,6 +80,7 @@ class Result(Strict):
     tau2: Estimate | None
     truth: TrueRisk | None = None
     diagnostics: Diagnostics
+    dependence: Together | None = None
     seconds: Seconds
     settings: dict[str, Any]
 
@@ -160,3 +177,13 @@ def test_a_table_beyond_counting_is_still_a_result(compared: Any, sampled: Any, 
 
 def test_hostile_labels_survive(compared: Any, hostile: Any) -> None:
     assert parsed(compared(on=hostile)).data.keys == [key.name for key in hostile.table.keys]
+
+
+def test_the_dependence_is_there_only_where_a_model_found_one(compared: Any, toy: Any) -> None:
+    comparison = compared(toy(dependent=True), toy("b"))
+    found = to_json(comparison, command="assess")["results"]
+    assert "dependence" not in found[1]
+    assert found[0]["dependence"]["pairs"][0] == {"keys": ["AGE", "SEX"], "strength": 2.5}
+    assert len(found[0]["dependence"]["pairs"]) == 6
+    assert found[0]["dependence"]["three_way"][0] == {"keys": ["AGE", "SEX"], "on": "REGION", "score": 15.0}
+    assert parsed(comparison).results[0].dependence is not None

@@ -92,7 +92,10 @@ def _beside_a_record(
     """What the others say where the recommended model was right on real populations."""
     if not aside and len(estimates) == 1:
         alone = "was run" if len(comparison.assessments) == 1 else "of those run can be used"
-        return f"Only one model {alone}. Its record on real populations, not a comparison, says how far to believe it."
+        return (
+            f"Only one model {alone}. Its record on real populations, not a comparison, says how far to "
+            "believe it."
+        )
     words = []
     if len(estimates) > 1:
         words.append(_spread(estimates, f"The {len(estimates)} models with a good record"))

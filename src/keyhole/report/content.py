@@ -14,6 +14,7 @@ from keyhole.progress import Progress, silent
 from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT
 from keyhole.report.assumptions import Assumption, assumptions_of
 from keyhole.report.checks import said_once
+from keyhole.report.dependence import KeyDependence, key_dependence
 from keyhole.report.levels import LevelLine, level_lines
 from keyhole.report.provenance import Provenance, provenance_of
 from keyhole.report.remedies import is_identifier
@@ -132,6 +133,7 @@ class Report:
     truth: Truth | None
     distribution: Distribution | None
     drivers: Drivers | None
+    dependence: KeyDependence | None
     assumptions: tuple[Assumption, ...]
     provenance: Provenance
 
@@ -192,6 +194,7 @@ def compose(
         truth=truth,
         distribution=distribution,
         drivers=drivers,
+        dependence=key_dependence(comparison),
         assumptions=assumptions_of(comparison),
         provenance=provenance,
     )

@@ -5,14 +5,16 @@ from importlib.resources import files
 from keyhole.report import words
 from keyhole.report.agreement import POOR_FIT, misfit_figure
 from keyhole.report.content import Report
+from keyhole.report.dependence import odds
 from keyhole.report.levels import FEW_RECORDS
+from keyhole.report.matrix import MOST_KEYS
 from keyhole.report.pictures import draw
 
 MARKS = {"good": "fine", "caution": "caution", "untrusted": "alarm"}
 SAYINGS = (
     words.rounded, words.percent, words.duration, words.count, words.plural, words.between, words.large,
     words.figure_of, words.shortened, misfit_figure, words.span,
-    words.listed,
+    words.listed, odds,
 )  # fmt: skip
 
 
@@ -38,5 +40,11 @@ def render_html(report: Report) -> str:
     template = environment.from_string((folder / "report.html.j2").read_text("utf-8"))
     style = Markup((folder / "report.css").read_text("utf-8"))
     return template.render(
-        report=report, pictures=pictures, style=style, mark=MARKS, few=FEW_RECORDS, poor=POOR_FIT
+        report=report,
+        pictures=pictures,
+        style=style,
+        mark=MARKS,
+        few=FEW_RECORDS,
+        poor=POOR_FIT,
+        most_keys=MOST_KEYS,
     )

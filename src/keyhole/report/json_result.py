@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from keyhole.inference.dependence import Dependence
 from keyhole.population.sample import Sample
 from keyhole.risk.compare import Comparison
 from keyhole.risk.estimate import RiskAssessment, RiskEstimate
@@ -73,6 +74,8 @@ def _result(found: RiskAssessment, truth: Truth | None) -> dict[str, object]:
         "size_index_misfit": _plain(found.size_index_misfit),
         "verdict": found.verdict,
     }
+    if found.dependence is not None:
+        result["dependence"] = _dependence(found.dependence)
     result["seconds"] = {"fit": _plain(found.seconds_fit), "risk": _plain(found.seconds_risk)}
     result["settings"] = _plain(found.settings)
     return result
@@ -87,6 +90,18 @@ def _estimate(found: RiskEstimate | None) -> dict[str, object] | None:
         "level": _plain(found.level),
         "mcse": _plain(found.mcse),
         "expected_sd": _plain(found.expected_sd),
+    }
+
+
+def _dependence(found: Dependence) -> dict[str, object]:
+    return {
+        "pairs": [
+            {"keys": [pair.first, pair.second], "strength": _plain(float(pair.strength))} for pair in found.pairs
+        ],
+        "three_way": [
+            {"keys": [one.first, one.second], "on": one.on, "score": _plain(float(one.score))}
+            for one in found.triples
+        ],
     }
 
 

@@ -14,7 +14,10 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from keyhole.report.colours import COLOURS
 from keyhole.report.content import DataSummary, Distribution, Drivers, Report
+from keyhole.report.dependence import KeyDependence, pair_in_words
+from keyhole.report.matrix import matrix_of, paint_matrix
 from keyhole.report.words import between, count, percent, plural, rounded, shortened, wrapped
 from keyhole.risk.estimate import RiskEstimate
 
@@ -25,17 +28,8 @@ if TYPE_CHECKING:
 WIDE, NARROW = 680, 320
 """Widths in CSS pixels."""
 
-# matplotlib knows colours by number only, so each name of the style sheet has a number to be found again by.
-COLOURS = {
-    "ink": "#010101",
-    "soft-ink": "#020202",
-    "line": "#030303",
-    "main": "#040404",
-    "light": "#050505",
-    "alarm": "#060606",
-    "paper": "#070707",
-}
 KEYS_SHOWN = 12
+PAIRS_TOLD = 10
 
 LABEL = 16
 """Characters of a line of a label on a narrow page."""
@@ -59,13 +53,14 @@ Draw = Callable[["Figure", bool], None]
 
 
 def draw(report: Report) -> dict[str, Picture]:
-    """The pictures that have something to show, by name: tau1, tau2, r1, contributions, sizes."""
+    """The pictures that have something to show, by name: tau1, tau2, r1, contributions, dependence, sizes."""
     with _quiet():
         found: dict[str, Picture | None] = {
             "tau1": _estimates(report, "tau1"),
             "tau2": _estimates(report, "tau2"),
             "r1": _distribution(report.distribution),
             "contributions": _contributions(report.drivers),
+            "dependence": _dependence(report.dependence),
             "sizes": _sizes(report.data),
         }
     return {name: picture for name, picture in found.items() if picture is not None}
@@ -195,6 +190,24 @@ def _contributions(drivers: Drivers | None) -> Picture | None:
     )
 
 
+def _dependence(found: KeyDependence | None) -> Picture | None:
+    matrix = None if found is None else matrix_of(found.found)
+    if found is None or matrix is None:
+        return None
+    told, rest = found.found.pairs[:PAIRS_TOLD], found.found.pairs[PAIRS_TOLD:]
+    description = "; ".join(map(pair_in_words, told)) + "."
+    if rest:
+        description += f" {plural(len(rest), 'weaker pair')}: strength {rest[0].strength:.1f} or less."
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        paint_matrix(figure, matrix, WIDE if wide else NARROW, wide=wide)
+
+    return _picture(
+        "dependence", "Which keys go together", description, paint,
+        height=matrix.height(wide=True), narrow_height=matrix.height(wide=False),
+    )  # fmt: skip
+
+
 def _sizes(data: DataSummary) -> Picture:
     description = "; ".join(
         f"{plural(cells, 'combination')} with {size} {'record' if size == '1' else 'records'}"
@@ -237,11 +250,14 @@ def _axes(figure: "Figure", grid: str = "x") -> "Axes":
     return axes
 
 
-def _picture(name: str, title: str, description: str, paint: Draw, *, height: int) -> Picture:
+def _picture(
+    name: str, title: str, description: str, paint: Draw, *, height: int, narrow_height: int | None = None
+) -> Picture:
     drawings = []
     for wide in (True, False):
         with _settings(name, wide):
-            drawings.append(_svg(name, title, description, paint, (WIDE if wide else NARROW, height), wide))
+            size = (WIDE, height) if wide else (NARROW, narrow_height or height)
+            drawings.append(_svg(name, title, description, paint, size, wide))
     return Picture(title, description, *drawings)
 
 

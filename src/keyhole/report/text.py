@@ -71,6 +71,8 @@ def render_text(report: Report, console: "Console") -> None:
         if point.words in report.reason:
             continue  # said below the table, as the reason to believe the model first
         say(point.words, topic=f"{point.topic}. ")
+    if report.dependence is not None:
+        say(report.dependence.in_words, topic="How the keys go together. ")
     for warning in report.warnings:
         say(f"Warning: {warning}", "yellow")
     console.print()
