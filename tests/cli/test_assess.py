@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from keyhole.models.catalogue import automatic
 from tests.cli.conftest import Ran, rows
 
 Keyhole = Callable[..., Ran]
@@ -98,7 +99,10 @@ def test_weights_give_the_population(keyhole: Keyhole, survey: Path) -> None:
     result = json.loads(ran.out)
     total = sum(float(person["weight"]) for person in rows(survey))
     assert result["data"]["population_size"] == round(total)
-    assert result["recommended"] == "benedetti-franconi"
+    assert [found["model"] for found in result["results"]] == list(automatic(weighted=True))
+    # The first of those that use the weights, which differ.
+    assert result["recommended"] == "sequential-logit"
+    assert len(result["results"][0]["dependence"]["pairs"]) == 3
 
 
 def test_out_holds_everything(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
