@@ -294,7 +294,8 @@ def test_beside_a_good_record_the_others_do_not_count(compared: Any, toy: Any) -
     assert not report.verdict.apart
     assert "disagree" not in told(report)
     low, high = (f"{model.model} ({rounded(model.tau1.estimate)})" for model in report.models[1:])
-    assert point(report, "How far models agree").endswith(f"like that of proven: {low} and {high}.")
+    words = point(report, "How far models agree")
+    assert words.startswith(f"The other models, {low} and {high}, have no record on real populations like")
     without = report_of(compared(toy("proven", mean=1.0), *others))
     assert without.verdict.apart
 

@@ -100,9 +100,10 @@ def _beside_a_record(
     if len(estimates) > 1:
         words.append(_spread(estimates, f"The {len(estimates)} models with a good record"))
     if aside:
+        others, have = ("The other model", "has") if len(aside) == 1 else ("The other models", "have")
         words.append(
-            "Left without weight, for want of a record on real populations like that of "
-            f"{clean(chosen.model)}: {_named(aside)}."
+            f"{others}, {_named(aside)}, {have} no record on real populations like that of {clean(chosen.model)}, "
+            "and no weight in this verdict."
         )
     return " ".join(words)
 
