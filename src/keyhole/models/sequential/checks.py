@@ -7,10 +7,14 @@ import numpy as np
 from keyhole.arrays import Vector
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.inference.track_record import TrackRecord
 from keyhole.models.sequential.allowance import Allowance
 from keyhole.models.sequential.joint import JointLaw
 from keyhole.models.sequential.observed import design_effect
 from keyhole.population.sample import Sample
+
+RECORD = TrackRecord(-10, 31, covered=17, samples=18)
+"""tau1 on the samples of the model guide; hundreds more are in ``docs/explanation/sequential-logit.md``."""
 
 FEWEST_RECORDS = 500
 """Below this no sample of a real population was ever tried."""
@@ -33,6 +37,8 @@ def diagnose(
         found.append(_weights(sample))
     found.append(Diagnostic("log_score", log_score, "good", _score_words(log_score)))
     found.append(Diagnostic("dependence", len(dependence.triples), "good", dependence.in_words()))
+    if sample.uniques and sample.unsampled_size:
+        found.append(RECORD.diagnostic())
     return tuple(found)
 
 
