@@ -330,6 +330,36 @@ def spread_of_draws(feature, context, p, draws, variance, with_mean):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def move_of_draws(feature, context, p, draws, seen, moves):
+    """Fill ``moves`` with S g, S the draws' covariance of the linear predictors and g the slope of log p[seen]."""
+    B, L = feature.shape[1], p.shape[0]
+    eta = np.empty(L)
+    moves[:] = 0.0
+    for s in range(draws.shape[0]):
+        mean = 0.0
+        for c in range(L):
+            eta[c] = 0.0
+            for b in range(B):
+                eta[c] += draws[s, feature[context, b], c]
+            mean += p[c] * eta[c]
+        for c in range(L):
+            moves[c] += eta[c] * (eta[seen] - mean)
+    for c in range(L):
+        moves[c] /= draws.shape[0]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def spread_over(p, values):
+    """The variance of values that the levels take with probabilities p."""
+    mean = 0.0
+    square = 0.0
+    for c in range(p.shape[0]):
+        mean += p[c] * values[c]
+        square += p[c] * values[c] * values[c]
+    return square - mean * mean
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def bend_of_draws(feature, allowed, mask, records, theta, draws, slope):
     """As ``bend``, with the covariance of the draws (S, R, L)."""
     C, B = feature.shape
@@ -348,10 +378,14 @@ def bend_of_draws(feature, allowed, mask, records, theta, draws, slope):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def moments_of_draws(feature, allowed, mask, context, level, theta, draws, shift):
-    """As ``moments``, with the covariance of the draws; the last column is exact for two levels only."""
+    """As ``moments``, with the covariance of the draws.
+
+    The last column is g'S g + g'S F S g + ... continued as a geometric series: exact for two levels.
+    """
     E, B = context.shape[0], feature.shape[1]
     L = theta.shape[1]
     p = np.empty(L)
+    moves = np.empty(L)
     variance = np.empty(L)
     with_mean = np.empty(L)
     out = np.empty((E, 4))
@@ -365,10 +399,12 @@ def moments_of_draws(feature, allowed, mask, context, level, theta, draws, shift
             for b in range(B):
                 moved += shift[feature[i, b], c] * ((1.0 if c == seen else 0.0) - p[c])
         v = variance[seen] - 2.0 * with_mean[seen] + square
+        move_of_draws(feature, i, p, draws, seen, moves)
+        share = spread_over(p, moves) / v if v > 0.0 else 0.0
         out[e, 0] = np.log(p[seen])
         out[e, 1] = moved - 0.5 * (trace - square)
         out[e, 2] = v
-        out[e, 3] = v / (1.0 - min(trace - square, 0.9))
+        out[e, 3] = v / (1.0 - min(share, 0.9))
     return out
 
 
