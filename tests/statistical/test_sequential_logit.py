@@ -1,8 +1,12 @@
 """The sequential logit against populations from its own law: no bias, and intervals that cover.
 
-A law is fitted once, populations are drawn from it, and a simple random sample of each is fitted again, without
-the allowance: nothing is missing from a model of its own people. Over 200 replicates the standard error of a
-coverage of 95% is 1.5%; the seed is fixed.
+A law is fitted once and gives intercepts and penalties. For each replicate coefficients are drawn from the prior
+with those penalties, a population from the coefficients, a simple random sample from the population, and the
+model is fitted to it without the allowance: nothing is missing from a model of its own people. Over 200
+replicates the standard error of a coverage of 95% is 1.5%; the seed is fixed.
+
+The fitted law itself, with its coefficients at the mode, is a harder case: the coefficients of rare levels were
+shrunk away in it, so no ridge common to a block fits it. What this costs is measured too.
 """
 
 from dataclasses import replace
@@ -50,9 +54,22 @@ def at_the_mode(fit: SequentialLogitFit) -> SequentialLogitFit:
     return broken
 
 
-def drawn(rng: np.random.Generator) -> tuple[Sample, tuple[float, float]]:
+def law_from_the_prior(rng: np.random.Generator) -> JointLaw:
+    """The same keys, blocks and intercepts; all other coefficients drawn with the variance of their ridge."""
+    factors = []
+    for fit in true_law().factors:
+        data = fit.data
+        deviation = 1 / np.sqrt(np.repeat(fit.penalty, np.diff(data.offsets)))
+        normal = rng.standard_normal((data.rows, data.levels - 1)) @ data.contrast.T
+        coefficients = deviation[:, None] * normal
+        coefficients[0] = fit.coefficients[0]
+        factors.append(replace(fit, coefficients=coefficients))
+    return replace(true_law(), factors=tuple(factors))
+
+
+def drawn(law: JointLaw, rng: np.random.Generator) -> tuple[Sample, tuple[float, float]]:
     """A simple random sample of a population of the law, and its true tau1 and tau2."""
-    codes = true_law().simulate(PEOPLE, rng)
+    codes = law.simulate(PEOPLE, rng)
     keys = keys_of(LEVELS)
     population = ContingencyTable.from_codes(keys, codes)
     table = ContingencyTable.from_codes(keys, codes[rng.choice(PEOPLE, RECORDS, replace=False)])
@@ -116,11 +133,11 @@ class Measured:
 
 
 @cache
-def measured(replicates: int) -> tuple[Measured, Measured, np.ndarray]:
+def measured(replicates: int, fixed: bool = False) -> tuple[Measured, Measured, np.ndarray]:
     """The model, the broken one, and the two deviations of expected tau1 in each replicate."""
     honest, broken, deviations = Measured(), Measured(), []
     for rng in np.random.default_rng(20260102).spawn(replicates):
-        sample, truth = drawn(rng)
+        sample, truth = drawn(true_law() if fixed else law_from_the_prior(rng), rng)
         found = MODEL.fit(sample, rng=rng)
         fit = without_allowance(found)
         honest.add(list(fit.unsampled()), truth, rng)
@@ -135,6 +152,16 @@ def test_unbiased_and_covering() -> None:
     print(f"sequential logit: {honest}")
     assert honest.unbiased, str(honest)
     assert honest.covers, str(honest)
+
+
+@pytest.mark.statistical
+def test_a_law_that_no_common_ridge_fits() -> None:
+    """The fitted law itself: 2% too low, and intervals that cover less than they say. Kept from growing."""
+    honest, broken, _ = measured(REPLICATES, fixed=True)
+    print(f"fixed law: {honest}; at the mode: {broken}")
+    assert honest.unbiased, str(honest)
+    assert honest.coverage.min() > 0.82, str(honest)
+    assert not broken.unbiased, str(broken)
 
 
 @pytest.mark.statistical

@@ -244,10 +244,11 @@ def test_kernels_of_draws_use_the_covariance_of_the_draws(data: Conditional, the
     got = kernels.moments_of_draws(*data.layout, data.context, data.level, theta, draws, shift)
     for e, (i, c) in enumerate(zip(data.context, data.level, strict=True)):
         F, g = twins.level_information(p[i]), np.eye(data.levels)[c] - p[i]
-        bent = float(np.trace(F @ spread[i]))
-        v = g @ spread[i] @ g
-        bias = g @ shift[data.feature[i]].sum(axis=0) - bent / 2
-        np.testing.assert_allclose(got[e], [np.log(p[i, c]), bias, v, v / (1 - min(bent, 0.9))], **CLOSE)
+        v, u = g @ spread[i] @ g, spread[i] @ g
+        bias = g @ shift[data.feature[i]].sum(axis=0) - 0.5 * float(np.trace(F @ spread[i]))
+        left = 1 - min(u @ F @ u / v, 0.9) if v > 0 else 1.0  # a level without alternatives has no variance
+        np.testing.assert_allclose(got[e], [np.log(p[i, c]), bias, v, v / left], **CLOSE)
+        np.testing.assert_allclose(kernels.spread_over(p[i], u), u @ F @ u, **CLOSE)
 
 
 def test_leaving_out_by_draws_is_exact_for_two_levels() -> None:

@@ -85,34 +85,30 @@ def test_the_corrected_mean_is_closer_than_the_mode(case: str) -> None:
     mean, variance = exact_moments(data, mode, ridge, curvature)
     got = curvature.moments(curvature.mean_shift())
     shift, bias = mean - got[:, 0], got[:, 1]
-    print(
-        f"{case}: exact shift {shift.round(4)}, given {bias.round(4)}; variance {variance.round(3)}, {got[:, 2].round(3)}"
-    )
+    print(f"{case}: exact shift {shift.round(4)}, given {bias.round(4)}")
+    print(f"variance {variance.round(3)}, given {got[:, 2].round(3)}")
     moved = np.abs(shift) > 0.02
     assert moved.any()
     assert np.array_equal(np.sign(bias[moved]), np.sign(shift[moved]))
     left = np.abs(shift - bias)
     assert np.sqrt(np.mean(left**2)) < 0.35 * np.sqrt(np.mean(shift**2))
     assert np.all(left[moved] < np.abs(shift[moved]))
-    # Rare levels' log p is skew: to second order the variance is right to a few tens of percent.
-    np.testing.assert_allclose(got[:, 2], variance, rtol=0.35)
+    # log p is skew and its variance of first order only: too small, by 10 to 25% with so few records.
+    np.testing.assert_allclose(got[:, 2], variance, rtol=0.25, atol=0.005)
     without_mean_shift = curvature.moments(np.zeros_like(mode))[:, 1]
     assert np.sum((shift - without_mean_shift) ** 2) > np.sum(left**2)
 
 
-def test_the_correction_is_of_second_order() -> None:
-    """Ten times the records: the shift is a tenth, and what is left of it a hundredth."""
+def test_little_is_left_of_the_shift_with_more_records() -> None:
+    """Six times the records and the ridge: a few percent of the shift are left, not a constant part."""
     codes, levels = CASES["three levels after one key"]
-    left = []
-    for times in (1, 6):
-        data = conditionals_of(sample_of_codes(np.array(codes * times), 10_000, levels))[-1]
-        penalty = np.full(len(data.blocks), float(times))
-        ridge = np.repeat(penalty, np.diff(data.offsets))
-        mode, _, _ = _newton(
-            data, np.zeros((data.rows, data.levels)), penalty, 1e-14, 60, np.random.default_rng(0)
-        )
-        curvature = DenseCurvature(data, mode, ridge)
-        mean, _ = exact_moments(data, mode, ridge, curvature)
-        got = curvature.moments(curvature.mean_shift())
-        left.append(np.sqrt(np.mean((mean - got[:, 0] - got[:, 1]) ** 2)))
-    assert left[1] < left[0] / 6
+    data = conditionals_of(sample_of_codes(np.array(codes * 6), 10_000, levels))[-1]
+    penalty = np.full(len(data.blocks), 6.0)
+    start = np.zeros((data.rows, data.levels))
+    mode, _, _ = _newton(data, start, penalty, 1e-14, 60, np.random.default_rng(0))
+    curvature = DenseCurvature(data, mode, np.repeat(penalty, np.diff(data.offsets)))
+    mean, variance = exact_moments(data, mode, curvature.penalty, curvature)
+    got = curvature.moments(curvature.mean_shift())
+    noise = 4 * np.sqrt(variance / 100_000)
+    assert np.all(np.abs(mean - got[:, 0] - got[:, 1]) < 0.04 * np.abs(mean - got[:, 0]) + noise)
+    np.testing.assert_allclose(got[:, 2], variance, rtol=0.06)
