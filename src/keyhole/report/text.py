@@ -19,7 +19,8 @@ WIDE_HEADS = ("unique in the\npopulation (tau1)", "correct\nmatches (tau2)")
 NARROW_HEADS = ("unique in\npopulation\n(tau1)", "correct\nmatches\n(tau2)")
 
 MEANINGS = {
-    "held on real samples": "Held on real samples: its intervals nearly always covered the truth where that is known.",
+    "held on real samples": "Held on real samples: its intervals nearly always covered the truth where that is "
+    "known.",
     "fits poorly / does not fit": "Fits poorly, does not fit: it does not reproduce how many records share a "
     "combination in the file.",
     "use with caution": "Use with caution: it raised a doubt, told in the report under Checks.",
