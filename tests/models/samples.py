@@ -5,9 +5,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from keyhole.keys.variable import KeyVariable
+from keyhole.models.catalogue import CATALOGUE
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.size_index import SizeIndex
+
+SIZE_INDEX_ALONE = [name for name, entry in CATALOGUE.items() if ".superpopulation." in entry.where]
+"""Models that see nothing of the sample but how many cells hold one record, two records, ..."""
+
+BY_LIKELIHOOD = [name for name in SIZE_INDEX_ALONE if name != "zayatz"]
+"""Those of them that maximise a likelihood."""
 
 
 def sample_of(counts: Sequence[int], population_size: int, keys: int = 2, levels: int = 100) -> Sample:

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from keyhole.models.catalogue import CATALOGUE, model_named
+from keyhole.models.catalogue import model_named
 from keyhole.models.superpopulation.likelihood_fit import LikelihoodFit
 from keyhole.numerics.posterior import draw_parameters, find_peak
-from tests.models.samples import sample_of, typical_sample
-
-BY_LIKELIHOOD = [name for name in CATALOGUE if name not in ("zayatz", "benedetti-franconi")]
+from tests.models.samples import BY_LIKELIHOOD, sample_of, typical_sample
 
 
 def fitted(name: str) -> LikelihoodFit:

@@ -51,14 +51,14 @@ def test_traces_agree_within_monte_carlo_error(both: Pair) -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_draws_have_the_inverse_hessian_as_covariance(both: Pair, which: int) -> None:
     data, exact = both[0].data, both[0].covariance
-    draws = 600
+    draws = 400
     found = (both[which].draws(draws, np.random.default_rng(3)) @ data.contrast).reshape(draws, -1)
     directions = np.random.default_rng(4).standard_normal((40, data.parameters))
     variance = np.einsum("da,ab,db->d", directions, exact, directions)
     z = ((found @ directions.T).var(axis=0) / variance - 1) / np.sqrt(2 / draws)
     assert np.abs(z).max() < 4
     assert np.abs(found.mean(axis=0) / np.sqrt(np.diag(exact) / draws)).max() < 5
-    wrong = np.einsum("da,ab,db->d", directions, exact * 1.2, directions)
+    wrong = np.einsum("da,ab,db->d", directions, exact * 1.5, directions)
     assert np.abs(((found @ directions.T).var(axis=0) / wrong - 1) / np.sqrt(2 / draws)).max() > 4
 
 
