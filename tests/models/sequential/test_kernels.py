@@ -183,7 +183,9 @@ def test_bend_is_the_gradient_of_half_the_trace(data: Conditional, theta: Vector
 
 def test_moments(data: Conditional, theta: Vector, covariance: Vector) -> None:
     shift = 0.1 * np.random.default_rng(10).standard_normal(theta.shape)
-    got = kernels.moments(*data.layout, data.context, data.level, theta, data.contrast, covariance, shift)
+    got = kernels.moments(
+        *data.layout, data.context, data.level, data.weight, theta, data.contrast, covariance, shift
+    )
     expected = twins.moments(data, theta, twins.to_levels(data, covariance), shift)
     np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-10)
     assert np.all(got[:, 3] >= got[:, 2])
@@ -241,7 +243,7 @@ def test_kernels_of_draws_use_the_covariance_of_the_draws(data: Conditional, the
     np.testing.assert_allclose(slope, twins.bend(data, theta, spread), rtol=1e-5, atol=1e-6)
 
     shift = 0.1 * rng.standard_normal(theta.shape)
-    got = kernels.moments_of_draws(*data.layout, data.context, data.level, theta, draws, shift)
+    got = kernels.moments_of_draws(*data.layout, data.context, data.level, data.weight, theta, draws, shift)
     for e, (i, c) in enumerate(zip(data.context, data.level, strict=True)):
         F, g = twins.level_information(p[i]), np.eye(data.levels)[c] - p[i]
         v, u = g @ spread[i] @ g, spread[i] @ g
@@ -260,7 +262,7 @@ def test_leaving_out_by_draws_is_exact_for_two_levels() -> None:
     covariance = np.ascontiguousarray(root @ root.T)
     # As many draws as parameters, whose second moment is the covariance itself.
     draws = np.ascontiguousarray((np.sqrt(data.parameters) * root.T)[:, :, None] @ data.contrast.T)
-    where = data.context, data.level, theta
+    where = data.context, data.level, data.weight, theta
     exact = kernels.moments(*data.layout, *where, data.contrast, covariance, 0 * theta)
     drawn = kernels.moments_of_draws(*data.layout, *where, draws, 0 * theta)
     np.testing.assert_allclose(drawn, exact, rtol=1e-8, atol=1e-12)

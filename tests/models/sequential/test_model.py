@@ -86,7 +86,10 @@ def test_odd_samples_give_finite_risk(codes: object, levels: tuple[int, ...]) ->
     tau1, tau2, _ = risk_of_laws(fit.unsampled(), rng=np.random.default_rng(0))
     assert 0 <= tau1.estimate <= tau2.estimate <= sample.uniques
     assert np.isfinite([tau1.low, tau1.high, tau2.low, tau2.high, fit.log_score]).all()
-    assert lines_of(fit)["sample_size"].verdict == "untrusted"
+    # Without uniques there is nothing to estimate, so nothing to distrust.
+    assert [line.verdict for name, line in lines_of(fit).items() if name == "sample_size"] == (
+        ["untrusted"] if sample.uniques else []
+    )
     assert fit.simulate(10, np.random.default_rng(0)).shape == (10, len(levels))
 
 
@@ -99,14 +102,15 @@ def test_a_census_is_certain() -> None:
 
 def test_a_good_sample_is_called_good() -> None:
     lines = lines_of(fitted(some_sample(1500, 30_000)))
-    assert {lines[name].verdict for name in ("converged", "penalties_at_bound", "sample_size")} == {"good"}
+    assert {lines[name].verdict for name in ("converged", "penalties_at_bound", "separation", "sample_size")} == {
+        "good"
+    }
 
 
-@pytest.mark.xfail(reason="the penalty of a repeated key stays far from its bound")
 def test_a_repeated_key_is_pointed_out() -> None:
     codes = dependent_people(800, rng=np.random.default_rng(52))
     repeated = sample_of_codes(np.hstack([codes, codes[:, :1]]), 16_000, (*LEVELS, 9))
-    verdicts = {line.verdict for line in fitted(repeated).diagnostics if line.name == "penalties_at_bound"}
+    verdicts = {line.verdict for line in fitted(repeated).diagnostics if line.name == "separation"}
     assert verdicts == {"caution"}
 
 
@@ -206,7 +210,6 @@ def test_draws_of_the_cells_have_the_posterior_as_law() -> None:
     assert drawn2 == pytest.approx(closed.mean_match().sum(), rel=0.02)
 
 
-@pytest.mark.xfail(raises=np.linalg.LinAlgError, reason="the fit fails, but in NumPy's words")
 def test_records_in_impossible_cells_are_not_fitted_silently() -> None:
     codes = dependent_people(600, rng=np.random.default_rng(54))
     assert zeros_of().contains(codes).any()

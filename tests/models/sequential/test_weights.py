@@ -108,7 +108,6 @@ def test_very_unequal_weights_give_finite_numbers(spread: float) -> None:
     assert (fit.laws[0].moments[:, 2] > 0).all()
 
 
-@pytest.mark.xfail(reason="a record that counts for less than one is left out as a whole one")
 def test_leaving_out_takes_no_more_than_is_there() -> None:
     """The Hessian without a record stays positive, so the loss does."""
     assert (fitted(weighted(2.5)).laws[0].moments[:, 3] > 0).all()

@@ -212,10 +212,11 @@ def bend(feature, allowed, mask, records, theta, contrast, covariance, slope):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def moments(feature, allowed, mask, context, level, theta, contrast, covariance, shift):
+def moments(feature, allowed, mask, context, level, weight, theta, contrast, covariance, shift):
     """Log probability of entries, its posterior bias and variance, and what leaving one record out takes away.
 
-    Returns (E, 4): log p; E log p - log p = g'shift - tr(F S)/2; v = g'H^-1 g; and g'(H - F_i)^-1 g.
+    Returns (E, 4): log p; E log p - log p = g'shift - tr(F S)/2; v = g'H^-1 g; and w g'(H - w F_i)^-1 g, where a
+    record weighs w = 1, or all there is in its entry if that is less.
     """
     E, B = context.shape[0], feature.shape[1]
     L, K = contrast.shape
@@ -238,14 +239,15 @@ def moments(feature, allowed, mask, context, level, theta, contrast, covariance,
             square += p[c] * Sp[c]
             for b in range(B):
                 moved += shift[feature[i, b], c] * ((1.0 if c == seen else 0.0) - p[c])
-        curvature_of(p, contrast, 1.0, M)
+        w = min(weight[e], 1.0)
+        curvature_of(p, contrast, w, M)
         g = contrast[seen] - p @ contrast
         # s'A (I - M A)^-1 s = s'(A^-1 - M)^-1 s, by the Woodbury identity.
         left = np.eye(K) - M @ A
         out[e, 0] = np.log(p[seen])
         out[e, 1] = moved - 0.5 * (trace - square)
         out[e, 2] = S[seen, seen] - 2.0 * Sp[seen] + square
-        out[e, 3] = g @ A @ np.linalg.solve(left, g)
+        out[e, 3] = w * (g @ A @ np.linalg.solve(left, g))
     return out
 
 
@@ -377,7 +379,7 @@ def bend_of_draws(feature, allowed, mask, records, theta, draws, slope):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def moments_of_draws(feature, allowed, mask, context, level, theta, draws, shift):
+def moments_of_draws(feature, allowed, mask, context, level, weight, theta, draws, shift):
     """As ``moments``, with the covariance of the draws.
 
     The last column is g'S g + g'S F S g + ... continued as a geometric series: exact for two levels.
@@ -400,11 +402,12 @@ def moments_of_draws(feature, allowed, mask, context, level, theta, draws, shift
                 moved += shift[feature[i, b], c] * ((1.0 if c == seen else 0.0) - p[c])
         v = variance[seen] - 2.0 * with_mean[seen] + square
         move_of_draws(feature, i, p, draws, seen, moves)
-        share = spread_over(p, moves) / v if v > 0.0 else 0.0
+        w = min(weight[e], 1.0)
+        share = w * spread_over(p, moves) / v if v > 0.0 else 0.0
         out[e, 0] = np.log(p[seen])
         out[e, 1] = moved - 0.5 * (trace - square)
         out[e, 2] = v
-        out[e, 3] = v / (1.0 - min(share, 0.9))
+        out[e, 3] = w * v / (1.0 - min(share, 0.9))
     return out
 
 

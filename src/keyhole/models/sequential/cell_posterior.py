@@ -74,4 +74,4 @@ def joint_scores(laws: Sequence[JointLaw], cells: IntVector, size: int, rng: Gen
         moved, variance = law.directions(cells, len(share), rng)
         found.append((moved / np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))[:, None]).T)
     half = np.concatenate(found)
-    return np.asarray(np.concatenate([half, -half]), dtype=np.float32)
+    return np.asarray(np.concatenate([half, -half])[:size], dtype=np.float32)

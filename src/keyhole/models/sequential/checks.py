@@ -9,6 +9,7 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.inference.track_record import TrackRecord
 from keyhole.models.sequential.allowance import Allowance
+from keyhole.models.sequential.conditional import Conditional
 from keyhole.models.sequential.joint import JointLaw
 from keyhole.models.sequential.observed import design_effect
 from keyhole.population.sample import Sample
@@ -32,13 +33,13 @@ def diagnose(
     by_order: tuple[Vector, Vector],
 ) -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
-    found = [_convergence(laws), _penalties(laws), _size(sample), _orders(by_order), _allowance(allowance)]
+    found = [_convergence(laws), _penalties(laws), _separation(laws), _orders(by_order), _allowance(allowance)]
+    if sample.uniques and sample.unsampled_size:
+        found += [_size(sample), RECORD.diagnostic()]
     if sample.table.weights is not None:
         found.append(_weights(sample))
     found.append(Diagnostic("log_score", log_score, "good", _score_words(log_score)))
     found.append(Diagnostic("dependence", len(dependence.triples), "good", dependence.in_words()))
-    if sample.uniques and sample.unsampled_size:
-        found.append(RECORD.diagnostic())
     return tuple(found)
 
 
@@ -54,12 +55,31 @@ def _convergence(laws: Sequence[JointLaw]) -> Diagnostic:
 def _penalties(laws: Sequence[JointLaw]) -> Diagnostic:
     tied = sum(fit.penalties_at_bound for law in laws for fit in law.factors)
     if tied:
-        words = (
-            f"{tied} blocks of coefficients ended at the bound of their penalty: a key may be a function of "
-            "another one (separation). Drop keys that repeat each other."
-        )
+        words = f"{tied} blocks of coefficients ended at the bound of their penalty."
         return Diagnostic("penalties_at_bound", tied, "caution", words)
     return Diagnostic("penalties_at_bound", 0, "good", "No penalty ended at its bound.")
+
+
+def _separation(laws: Sequence[JointLaw]) -> Diagnostic:
+    """Keys whose level another key decides: only the ridge keeps the coefficients of such a logit finite."""
+    decided = {(fit.data.key, other) for law in laws for fit in law.factors for other in deciding(fit.data)}
+    if decided:
+        words = (
+            f"{len({key for key, _ in decided})} of the keys are a function of another key (separation): they add "
+            "nothing that an intruder does not know already. Drop keys that repeat each other."
+        )
+        return Diagnostic("separation", len(decided), "caution", words)
+    return Diagnostic("separation", 0, "good", "No key is a function of another.")
+
+
+def deciding(data: Conditional) -> list[int]:
+    """The earlier keys each level of which is always followed by the same level."""
+    found = []
+    for other in data.earlier:
+        followed = np.unique(data.contexts[data.context, other] * data.levels + data.level)
+        if len(followed) == len(np.unique(followed // data.levels)):
+            found.append(other)
+    return found
 
 
 def _size(sample: Sample) -> Diagnostic:

@@ -108,7 +108,7 @@ class DenseCurvature:
 
     def moments(self, shift: Vector) -> Vector:
         data = self.data
-        where = data.context, data.level
+        where = data.context, data.level, data.weight
         found: Vector = kernels.moments(*data.layout, *where, self.theta, data.contrast, self.covariance, shift)
         return found
 
@@ -185,7 +185,7 @@ class SampledCurvature:
 
     def moments(self, shift: Vector) -> Vector:
         data = self.data
-        where = data.context, data.level
+        where = data.context, data.level, data.weight
         found: Vector = kernels.moments_of_draws(*data.layout, *where, self.theta, self._probes, shift)
         return found
 

@@ -75,6 +75,8 @@ class SequentialLogit:
         }
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "SequentialLogitFit":
+        if sample.zeros is not None:
+            sample.zeros.check(sample.table)
         observed = Observed.of(sample)
         orders = key_orders(observed, self.orders)
         laws = self._fit_orders(sample, observed, orders, rng, progress)
