@@ -21,10 +21,10 @@ from keyhole.models.sequential.order import key_orders
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.04
+PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.02
 """Of s, over the real populations of the study."""
 
-SAMPLE_VARIANCE = 4.5
+SAMPLE_VARIANCE = 5.6
 """Divided by n, the variance of s between samples of one population: which terms a sample shows is chance."""
 
 EXTRAPOLATION = 0.03

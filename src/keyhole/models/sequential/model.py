@@ -104,7 +104,7 @@ class SequentialLogit:
             return fit_joint(observed, order, sample.zeros, most_pairs=self.three_way, rng=own)
 
         laws = []
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
+        with ThreadPoolExecutor(max_workers=_processors()) as threads:
             waiting = [
                 threads.submit(one, order, own) for order, own in zip(orders, rng.spawn(len(orders)), strict=True)
             ]
@@ -208,6 +208,11 @@ class SequentialLogitFit:
     def _table_codes(self, dense: IntVector) -> Codes:
         columns = [levels[codes] for levels, codes in zip(self.observed.levels, dense.T, strict=True)]
         return np.stack(columns, axis=1)
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _symmetric(size: int, rng: Generator) -> Vector:
