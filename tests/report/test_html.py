@@ -250,7 +250,7 @@ def test_two_keys_need_no_picture_and_one_nothing(compared: Any, sampled: Any, t
     two = dependent_page(compared, sampled, toy, 2, three_way=False)
     assert 'id="dependence-wide-title"' not in two
     assert "<li>K0 and a rather long name of key 1: strength 2.5, odds change 12-fold</li>" in two
-    assert "None was needed" in two
+    assert "None was added" in two
     assert 'id="dependence"' not in dependent_page(compared, sampled, toy, 1)
 
 

@@ -126,6 +126,6 @@ def test_a_good_record_is_told_once(compared: Any, toy: Any) -> None:
 def test_the_keys_that_go_together_are_told_in_words(compared: Any, toy: Any, hostile: Any) -> None:
     text = " ".join(printed(compared(toy(dependent=True))).split())
     assert "How the keys go together. By model toy. The keys that go together most: AGE with SEX, " in text
-    assert "2 three-way terms were needed: AGE and SEX on REGION, SEX and REGION on JOB." in text
+    assert "2 three-way terms were added: AGE and SEX on REGION, SEX and REGION on JOB." in text
     assert "\x1b" not in printed(compared(toy(dependent=True), on=hostile))
     assert "go together" not in printed(compared(toy()))

@@ -32,7 +32,7 @@ class TripleDependence:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Pairs of keys by falling strength, and the three-way terms that were needed by falling score."""
+    """Pairs of keys by falling strength, and the three-way terms that were added by falling score."""
 
     keys: tuple[str, ...]
     pairs: tuple[PairDependence, ...]
@@ -49,7 +49,7 @@ class Dependence:
             terms = (
                 "1 three-way term was" if len(self.triples) == 1 else f"{len(self.triples)} three-way terms were"
             )
-            words += f" {terms} needed{', first' if len(self.triples) > most else ''}: {triples}."
+            words += f" {terms} added{', first' if len(self.triples) > most else ''}: {triples}."
         return words
 
     def renamed(self, shown: Callable[[str], str]) -> "Dependence":

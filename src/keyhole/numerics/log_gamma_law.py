@@ -28,7 +28,7 @@ def shape_of(variance: Vector) -> Vector:
     >>> shape_of(np.array([np.pi**2 / 6])).round(9).tolist()
     [1.0]
     """
-    variance = np.asarray(variance, dtype=np.float64)
+    variance = np.clip(np.asarray(variance, dtype=np.float64), 1e-9, 1e6)
     # trigamma(a) lies between 1/a and 1/a + 1/a^2, which starts Newton's method on log a close by.
     shape = 0.5 / variance + np.sqrt(0.25 / variance**2 + 1.0 / variance) if variance.size else variance
     for _ in range(20):

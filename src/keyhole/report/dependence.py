@@ -37,7 +37,7 @@ class KeyDependence:
 
     @property
     def triples_in_words(self) -> tuple[str, ...]:
-        """The three-way terms that were needed most, one line each."""
+        """The three-way terms that tell most, one line each."""
         return tuple(map(triple_in_words, self.found.triples[:TRIPLES_SAID]))
 
     @property

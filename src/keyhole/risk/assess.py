@@ -165,7 +165,8 @@ class _Sums:
         if self.laws == 1:
             return RecordRisk(r1, r2, None, None)
         low, high = np.quantile(np.stack(self._kept), self._tails(), axis=0).astype(np.float64)
-        return RecordRisk(r1, r2, self._every_cell(low), self._every_cell(high))
+        # The mean of a skewed posterior can lie beyond its quantiles; the interval shall hold its estimate.
+        return RecordRisk(r1, r2, np.minimum(self._every_cell(low), r1), np.maximum(self._every_cell(high), r1))
 
     def _every_cell(self, values: Vector) -> Vector:
         return np.broadcast_to(values, self._cells).copy()

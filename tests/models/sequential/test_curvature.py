@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keyhole.models.sequential import curvature as module
-from keyhole.models.sequential.curvature import PROBES, DenseCurvature, SampledCurvature
+from keyhole.models.sequential.curvature import TRACE_PROBES, DenseCurvature, SampledCurvature
 from keyhole.models.sequential.fitting import fit_conditional
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.observed import Observed
@@ -43,7 +43,7 @@ def test_traces_agree_within_monte_carlo_error(both: Pair) -> None:
         zip(dense.data.offsets[:-1] * K, dense.data.offsets[1:] * K, strict=True)
     ):
         part = dense.covariance[start:end, start:end]
-        error = np.sqrt(2 * (part**2).sum() / PROBES)
+        error = np.sqrt(2 * (part**2).sum() / TRACE_PROBES)
         assert exact[block] == pytest.approx(np.trace(part), rel=1e-9)
         assert abs(found[block] - exact[block]) < 4 * error
 

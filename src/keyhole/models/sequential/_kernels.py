@@ -212,6 +212,12 @@ def bend(feature, allowed, mask, records, theta, contrast, covariance, slope):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def without_record(A, M, w):
+    """(A^-1 - w M)^-1 = A (I - w M A)^-1: the covariance of a context's predictors without w of a record."""
+    return A @ np.linalg.inv(np.eye(A.shape[0]) - w * (M @ A))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def moments(feature, allowed, mask, context, level, weight, theta, contrast, covariance, shift):
     """Log probability of entries, its posterior bias and variance, and what leaving one record out takes away.
 
@@ -223,31 +229,33 @@ def moments(feature, allowed, mask, context, level, weight, theta, contrast, cov
     p = np.empty(L)
     A = np.empty((K, K))
     S = np.empty((L, L))
-    M = np.empty((K, K))
     out = np.empty((E, 4))
+    last = -1
     for e in range(E):
-        i = context[e]
-        seen = level[e]
-        softmax(feature, i, theta, mask[allowed[i]], p)
-        predictor_covariance(feature, i, covariance, contrast, A, S)
-        Sp = S @ p
-        trace = 0.0
-        square = 0.0
+        i, seen = context[e], level[e]
+        if i != last:
+            # Entries are sorted by context, so what is cubic in the levels is done once for each.
+            last = i
+            softmax(feature, i, theta, mask[allowed[i]], p)
+            predictor_covariance(feature, i, covariance, contrast, A, S)
+            Sp = S @ p
+            square = p @ Sp
+            trace = p @ np.diag(S)
+            centre = p @ contrast
+            M = contrast.T @ (p.reshape(L, 1) * contrast) - np.outer(centre, centre)
+            without = without_record(A, M, 1.0)
         moved = 0.0
-        for c in range(L):
-            trace += p[c] * S[c, c]
-            square += p[c] * Sp[c]
-            for b in range(B):
-                moved += shift[feature[i, b], c] * ((1.0 if c == seen else 0.0) - p[c])
+        for b in range(B):
+            row = feature[i, b]
+            moved += shift[row, seen]
+            for c in range(L):
+                moved -= shift[row, c] * p[c]
+        g = contrast[seen] - centre
         w = min(weight[e], 1.0)
-        curvature_of(p, contrast, w, M)
-        g = contrast[seen] - p @ contrast
-        # s'A (I - M A)^-1 s = s'(A^-1 - M)^-1 s, by the Woodbury identity.
-        left = np.eye(K) - M @ A
         out[e, 0] = np.log(p[seen])
         out[e, 1] = moved - 0.5 * (trace - square)
         out[e, 2] = S[seen, seen] - 2.0 * Sp[seen] + square
-        out[e, 3] = w * (g @ A @ np.linalg.solve(left, g))
+        out[e, 3] = w * (g @ (without if w == 1.0 else without_record(A, M, w)) @ g)
     return out
 
 

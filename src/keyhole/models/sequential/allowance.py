@@ -36,6 +36,9 @@ NESTED_DEVIATION = 0.08
 FEWEST_RECORDS = 2000
 """Below this a subsample has too few uniques to say anything."""
 
+FEWEST_UNIQUES = 50
+"""Uniques in all subsamples together, below which they say nothing."""
+
 SMALLEST, LARGEST = 500, 2000
 """The size of a subsample: a tenth of the sample, within these bounds."""
 
@@ -74,7 +77,8 @@ def allowance_of(
 ) -> Allowance:
     """The prior, updated by nested subsampling where the sample is large enough for it."""
     chance = SAMPLE_VARIANCE / sample.sample_size
-    if replicates == 0 or sample.sample_size < FEWEST_RECORDS:
+    alone = sum(size > 1 for size in observed.sizes) < 2
+    if replicates == 0 or alone or not sample.uniques or sample.sample_size < FEWEST_RECORDS:
         return Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
     size = int(np.clip(sample.sample_size // 10, SMALLEST, LARGEST))
     runs = []
@@ -82,6 +86,8 @@ def allowance_of(
         progress("nested subsamples", turn, replicates)
         runs.append(_subsample(sample, observed, size, turn % orders, orders, most_pairs, rng))
     progress("nested subsamples", replicates, replicates)
+    if sum(len(run.posterior.mean) for run in runs) < FEWEST_UNIQUES:
+        return Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
     unsampled = sample.sample_size - size
     found = _solve(runs, unsampled)
     # The jackknife: leave out one replicate at a time.

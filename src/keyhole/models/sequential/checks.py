@@ -33,9 +33,12 @@ def diagnose(
     by_order: tuple[Vector, Vector],
 ) -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
-    found = [_convergence(laws), _penalties(laws), _separation(laws), _orders(by_order), _allowance(allowance)]
+    names = [key.name for key in sample.table.keys]
+    found = [_convergence(laws), _penalties(laws), _separation(laws, names), _allowance(allowance)]
+    if len(by_order[0]) != 1:
+        found.append(_orders(by_order))
     if sample.uniques and sample.unsampled_size:
-        found += [_size(sample), RECORD.diagnostic()]
+        found.append(_size(sample))
     if sample.table.weights is not None:
         found.append(_weights(sample))
     found.append(Diagnostic("log_score", log_score, "good", _score_words(log_score)))
@@ -60,14 +63,13 @@ def _penalties(laws: Sequence[JointLaw]) -> Diagnostic:
     return Diagnostic("penalties_at_bound", 0, "good", "No penalty ended at its bound.")
 
 
-def _separation(laws: Sequence[JointLaw]) -> Diagnostic:
+def _separation(laws: Sequence[JointLaw], names: Sequence[str]) -> Diagnostic:
     """Keys whose level another key decides: only the ridge keeps the coefficients of such a logit finite."""
     decided = {(fit.data.key, other) for law in laws for fit in law.factors for other in deciding(fit.data)}
     if decided:
-        words = (
-            f"{len({key for key, _ in decided})} of the keys are a function of another key (separation): they add "
-            "nothing that an intruder does not know already. Drop keys that repeat each other."
-        )
+        pairs = sorted({(names[other], names[key]) for key, other in decided})
+        shown = ", ".join(f"{one} decides {two}" for one, two in pairs[:5])
+        words = f"Of some keys another tells all (separation): {shown}. Drop the one that adds nothing."
         return Diagnostic("separation", len(decided), "caution", words)
     return Diagnostic("separation", 0, "good", "No key is a function of another.")
 

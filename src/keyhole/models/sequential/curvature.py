@@ -22,11 +22,15 @@ from keyhole.models.sequential.conditional import Conditional
 DENSE_PARAMETERS = 2500
 """Up to here the Hessian is inverted: 50 MB and half a second."""
 
-PROBES = 96
-"""Draws behind the variances of a large conditional: a standard error of 15% of each variance."""
+PROBES, TRACE_PROBES = 96, 16
+"""Draws behind the variances of a large conditional, a standard error of 15% of each, and behind its traces."""
 
-TOLERANCE, MOST_STEPS = 1e-4, 200
-"""Relative residual and number of steps at which conjugate gradients stop."""
+TOLERANCE, DRAW_TOLERANCE, MOST_STEPS = 1e-4, 1e-2, 200
+"""Relative residual of steps, of draws, and number of steps at which conjugate gradients stop."""
+
+
+LARGEST_PRECONDITIONER = 40_000_000
+"""Numbers in the blocks of the preconditioner, 320 MB; beyond, its diagonal alone is used."""
 
 
 class Curvature(Protocol):
@@ -135,7 +139,20 @@ class SampledCurvature:
         blocks += self.penalty[:, None, None] * np.eye(data.levels - 1)
         return np.asarray(data.contrast @ np.linalg.inv(blocks) @ data.contrast.T)
 
+    @cached_property
+    def _counts(self) -> Vector:
+        """Records by parameter row and level: nearly the diagonal of the information."""
+        data = self.data
+        counts = np.zeros((data.rows, data.levels))
+        for rows in data.feature[data.context].T:
+            np.add.at(counts, (rows, data.level), data.weight)
+        return counts
+
     def _preconditioned(self, vectors: Vector) -> Vector:
+        data = self.data
+        if data.rows * data.levels**2 > LARGEST_PRECONDITIONER:
+            scaled = vectors / (self._counts + self.penalty[:, None] + 1.0 / data.levels)
+            return np.asarray(scaled - scaled.mean(axis=2, keepdims=True))
         # Row by row a product of matrices, which BLAS does; the blocks are symmetric.
         by_row = np.ascontiguousarray(vectors.transpose(1, 0, 2)) @ self._preconditioner
         return np.ascontiguousarray(by_row.transpose(1, 0, 2))
@@ -146,11 +163,11 @@ class SampledCurvature:
         kernels.information_times(*data.layout, data.records, self.theta, vectors, product)
         return product
 
-    def _solve_all(self, right: Vector) -> Vector:
+    def _solve_all(self, right: Vector, tolerance: float) -> Vector:
         """Conjugate gradients for several right-hand sides (S, R, L) at once."""
         solution = np.zeros_like(right)
         residual = right.copy()
-        goal = TOLERANCE**2 * np.einsum("src,src->s", right, right)
+        goal = tolerance**2 * np.einsum("src,src->s", right, right)
         ahead = self._preconditioned(residual)
         direction = ahead.copy()
         energy = np.einsum("src,src->s", residual, ahead)
@@ -167,14 +184,14 @@ class SampledCurvature:
         return solution
 
     def solve(self, slope: Vector) -> Vector:
-        return np.asarray(self._solve_all(slope[None])[0])
+        return np.asarray(self._solve_all(slope[None], TOLERANCE)[0])
 
     @cached_property
     def _probes(self) -> Vector:
         return self.draws(PROBES, self.rng)
 
     def traces(self) -> Vector:
-        variance = (self._probes**2).mean(axis=0).sum(axis=1)
+        variance = (self.draws(TRACE_PROBES, self.rng) ** 2).mean(axis=0).sum(axis=1)
         return np.asarray(np.add.reduceat(variance, self.data.offsets[:-1]))
 
     def mean_shift(self) -> Vector:
@@ -194,4 +211,4 @@ class SampledCurvature:
         noise = rng.standard_normal((size, data.rows, data.levels - 1)) @ data.contrast.T
         noise *= np.sqrt(self.penalty)[:, None]
         kernels.score_noise(*data.layout, data.records, self.theta, rng, noise)
-        return self._solve_all(noise)
+        return self._solve_all(noise, DRAW_TOLERANCE)

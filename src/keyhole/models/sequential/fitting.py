@@ -10,6 +10,7 @@ the number of coefficients of the block that the data determine (MacKay 1992),
 sides positive.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +75,10 @@ class FittedConditional:
         return int(np.count_nonzero(tied))
 
 
+def unhindered() -> None:
+    """Nobody wants the work to end early."""
+
+
 def fit_conditional(
     data: Conditional,
     before: FittedConditional | None = None,
@@ -81,6 +86,7 @@ def fit_conditional(
     ridge: bool = True,
     draft: bool = False,
     rng: Generator,
+    proceed: Callable[[], None] = unhindered,
 ) -> FittedConditional:
     """The posterior mode, with penalties by empirical Bayes.
 
@@ -92,6 +98,8 @@ def fit_conditional(
         Without it the coefficients are those of maximum likelihood, up to a penalty too small to matter.
     draft
         Stop after a few rounds: good enough to see what is missing, and to start from.
+    proceed
+        Called before each step; raises to end the work early.
     """
     theta = np.zeros((data.rows, data.levels))
     theta[0] = _log_margin(data)
@@ -103,34 +111,46 @@ def fit_conditional(
     penalty[0] = INTERCEPT_PENALTY
     if not ridge:
         penalty[:] = INTERCEPT_PENALTY
-        return _finish(data, theta, penalty, rng)
+        return _finish(data, theta, penalty, rng, proceed=proceed)
     for turn in range((DRAFT_ROUNDS if draft else ROUNDS) if len(data.blocks) > 1 else 0):
         goal, steps = (0.5, 12) if turn == 0 else (0.5, 3)
-        theta, curvature, _ = _newton(data, theta, penalty, goal, steps, rng)
+        theta, curvature, _ = _newton(data, theta, penalty, goal, steps, rng, proceed)
         updated = _update(data, theta, penalty, curvature)
         change = np.abs(np.log(updated / penalty))[penalty < 100.0]
         penalty = updated
         if change.max() < ROUND_TOLERANCE:
             break
-    return _finish(data, theta, penalty, rng, draft)
+    return _finish(data, theta, penalty, rng, draft, proceed)
 
 
 def _finish(
-    data: Conditional, theta: Vector, penalty: Vector, rng: Generator, draft: bool = False
+    data: Conditional,
+    theta: Vector,
+    penalty: Vector,
+    rng: Generator,
+    draft: bool = False,
+    proceed: Callable[[], None] = unhindered,
 ) -> FittedConditional:
     goal = 0.5 if draft else DECREMENT
-    theta, _, decrement = _newton(data, theta, penalty, goal, NEWTON_STEPS, rng)
+    theta, _, decrement = _newton(data, theta, penalty, goal, NEWTON_STEPS, rng, proceed)
     return FittedConditional(
         data, theta, penalty, decrement, curvature_at(data, theta, _by_row(data, penalty), rng)
     )
 
 
 def _newton(
-    data: Conditional, theta: Vector, penalty: Vector, goal: float, steps: int, rng: Generator
+    data: Conditional,
+    theta: Vector,
+    penalty: Vector,
+    goal: float,
+    steps: int,
+    rng: Generator,
+    proceed: Callable[[], None] = unhindered,
 ) -> tuple[Vector, Curvature, float]:
     """Damped Newton steps until the decrement falls below ``goal``; the curvature is that of the last step."""
     ridge = _by_row(data, penalty)
     for _ in range(steps):
+        proceed()
         slope = -ridge[:, None] * theta
         value = kernels.gradient(*data.layout, *data.entries, theta, slope) - _charge(theta, ridge)
         curvature = curvature_at(data, theta, ridge, rng)

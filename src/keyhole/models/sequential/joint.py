@@ -1,6 +1,6 @@
 """The joint law of the keys in one order: all conditionals fitted, and what they say of cells."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.models.sequential import _kernels as kernels
 from keyhole.models.sequential.admission import Admission
 from keyhole.models.sequential.conditional import conditionals
-from keyhole.models.sequential.fitting import FittedConditional, fit_conditional
+from keyhole.models.sequential.fitting import FittedConditional, fit_conditional, unhindered
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import Order
 from keyhole.models.sequential.screening import MOST_PAIRS, Pair, choose_pairs
@@ -91,28 +91,38 @@ def fit_joint(
     most_pairs: int = MOST_PAIRS,
     ridge: bool = True,
     rng: Generator,
+    proceed: Callable[[], None] = unhindered,
 ) -> JointLaw:
     """Fit every conditional in this order: two-way terms first, then the three-way terms they lack."""
     admission = Admission.of(zeros, order, observed.levels)
     fits, pairs = [], []
-    for fit, added in fitted_conditionals(observed, order, admission, most_pairs=most_pairs, ridge=ridge, rng=rng):
+    for fit, added in fitted_conditionals(
+        observed, order, admission, most_pairs=most_pairs, ridge=ridge, rng=rng, proceed=proceed
+    ):
         fits.append(fit)
         pairs.append(added)
     return JointLaw(observed, order, admission, tuple(fits), tuple(pairs))
 
 
 def fitted_conditionals(
-    observed: Observed, order: Order, admission: Admission, *, most_pairs: int, ridge: bool, rng: Generator
+    observed: Observed,
+    order: Order,
+    admission: Admission,
+    *,
+    most_pairs: int,
+    ridge: bool,
+    rng: Generator,
+    proceed: Callable[[], None],
 ) -> Iterator[tuple[FittedConditional, dict[Pair, float]]]:
     """Each conditional's fit and its three-way terms, as they are ready."""
     for data in conditionals(observed, order, admission):
         if len(data.earlier) < 2 or not most_pairs:
-            yield fit_conditional(data, ridge=ridge, rng=rng), {}
+            yield fit_conditional(data, ridge=ridge, rng=rng, proceed=proceed), {}
             continue
-        draft = fit_conditional(data, ridge=ridge, draft=True, rng=rng)
+        draft = fit_conditional(data, ridge=ridge, draft=True, rng=rng, proceed=proceed)
         chosen = choose_pairs(draft, observed.sizes, most_pairs)
         whole = data.with_pairs(list(chosen), observed.sizes)
-        yield fit_conditional(whole, draft, ridge=ridge, rng=rng), chosen
+        yield fit_conditional(whole, draft, ridge=ridge, rng=rng, proceed=proceed), chosen
 
 
 def _padded(theta: Vector) -> Vector:

@@ -1,8 +1,9 @@
 """The sequential logit as a risk model: settings, fit, laws of the unsampled counts."""
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,15 +12,15 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, Vector
-from keyhole.errors import InvalidKeys
+from keyhole.errors import UnknownModel
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.sequential.allowance import Allowance, allowance_of
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
-from keyhole.models.sequential.checks import diagnose
+from keyhole.models.sequential.checks import RECORD, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
-from keyhole.models.sequential.observed import Observed
+from keyhole.models.sequential.observed import Observed, design_effect
 from keyhole.models.sequential.order import Order, key_orders
 from keyhole.models.sequential.screening import MOST_PAIRS
 from keyhole.population.multinomial import MultinomialUnsampled
@@ -57,9 +58,10 @@ class SequentialLogit:
 
     def __post_init__(self) -> None:
         if not 1 <= self.orders <= MOST_ORDERS:
-            raise InvalidKeys(f"The option orders must be from 1 to {MOST_ORDERS}, found {self.orders}.")
-        if min(self.three_way, self.nested) < 0 or self.draws < 2:
-            raise InvalidKeys("The options three_way and nested cannot be negative, and draws must be at least 2.")
+            raise UnknownModel(f"The option orders must be from 1 to {MOST_ORDERS}, found {self.orders}.")
+        for option, least in (("three_way", 0), ("nested", 0), ("draws", 2)):
+            if getattr(self, option) < least:
+                raise UnknownModel(f"The option {option} must be at least {least}, found {getattr(self, option)}.")
 
     @property
     def name(self) -> str:
@@ -93,24 +95,38 @@ class SequentialLogit:
         draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
         scores = joint_scores(laws, unique, draws, rng)
         shifts = allowance.mean + allowance.deviation * _symmetric(len(scores), rng)
-        return SequentialLogitFit(sample, observed, tuple(laws), allowance, scores, shifts)
+        standard = self == SequentialLogit()
+        return SequentialLogitFit(sample, observed, tuple(laws), allowance, scores, shifts, standard)
 
     def _fit_orders(
         self, sample: Sample, observed: Observed, orders: Sequence[Order], rng: Generator, progress: Progress
     ) -> list[JointLaw]:
         """One law per order, side by side on threads; each has its own stream, so their number changes nothing."""
 
+        stopped = threading.Event()
+
+        def proceed() -> None:
+            if stopped.is_set():
+                raise CancelledError
+
         def one(order: Order, own: Generator) -> JointLaw:
-            return fit_joint(observed, order, sample.zeros, most_pairs=self.three_way, rng=own)
+            most = self.three_way
+            return fit_joint(observed, order, sample.zeros, most_pairs=most, rng=own, proceed=proceed)
 
         laws = []
         with ThreadPoolExecutor(max_workers=_processors()) as threads:
             waiting = [
                 threads.submit(one, order, own) for order, own in zip(orders, rng.spawn(len(orders)), strict=True)
             ]
-            for done, law in enumerate(waiting):
-                progress("orders of the keys", done, len(orders))
-                laws.append(law.result())
+            try:
+                for done, law in enumerate(waiting):
+                    progress("orders of the keys", done, len(orders))
+                    laws.append(law.result())
+            except BaseException:
+                # Ctrl-C comes to this thread; the others end at their next step.
+                stopped.set()
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
         progress("orders of the keys", len(orders), len(orders))
         return laws
 
@@ -129,6 +145,8 @@ class SequentialLogitFit:
         Standard normal scores of log p (draws, uniques).
     shifts
         The allowance of each draw.
+    standard
+        Whether the settings are those that were checked on real populations.
     """
 
     sample: Sample
@@ -137,6 +155,7 @@ class SequentialLogitFit:
     allowance: Allowance
     scores: NDArray[np.float32] = field(repr=False)
     shifts: Vector = field(repr=False)
+    standard: bool = True
 
     @property
     def interval_leaves_out(self) -> str:
@@ -185,7 +204,15 @@ class SequentialLogitFit:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return diagnose(self.sample, self.laws, self.allowance, self.dependence, self.log_score, self._by_order())
+        checks = diagnose(
+            self.sample, self.laws, self.allowance, self.dependence, self.log_score, self._by_order()
+        )
+        return (*checks, RECORD.diagnostic()) if self._was_checked_elsewhere() else checks
+
+    def _was_checked_elsewhere(self) -> bool:
+        """Whether samples like this one, without weights that differ, are behind the model's record."""
+        likewise = self.standard and design_effect(self.sample) < 1.05
+        return bool(likewise and self.sample.uniques and self.sample.unsampled_size)
 
     def _by_order(self) -> tuple[Vector, Vector]:
         """tau1 and tau2 of each order alone, at the mean of the posterior of the parameters."""
