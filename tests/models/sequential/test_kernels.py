@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keyhole.arrays import Vector
+from keyhole.models.sequential import _draw_kernels as draw_kernels
 from keyhole.models.sequential import _kernels as kernels
 from keyhole.models.sequential.conditional import Conditional
 from tests.models.sequential import twins
@@ -132,11 +133,11 @@ def test_information_in_all_its_forms(data: Conditional, theta: Vector) -> None:
 
     vectors = np.random.default_rng(8).standard_normal((3, data.rows, data.levels))
     product = np.ones_like(vectors)
-    kernels.information_times(*data.layout, data.records, theta, vectors, product)
+    draw_kernels.information_times(*data.layout, data.records, theta, vectors, product)
     np.testing.assert_allclose(product.reshape(3, -1), 1 + vectors.reshape(3, -1) @ levels, **CLOSE)
 
     diagonal = np.zeros((data.rows, K, K))
-    kernels.diagonal_information(*data.layout, data.records, theta, data.contrast, diagonal)
+    draw_kernels.diagonal_information(*data.layout, data.records, theta, data.contrast, diagonal)
     for row in range(data.rows):
         place = slice(row * K, (row + 1) * K)
         np.testing.assert_allclose(diagonal[row], contrasts[place, place], **CLOSE)
@@ -145,7 +146,7 @@ def test_information_in_all_its_forms(data: Conditional, theta: Vector) -> None:
 def test_score_noise_has_the_information_as_covariance(data: Conditional, theta: Vector) -> None:
     draws = 20_000
     noise = np.zeros((draws, data.rows, data.levels))
-    kernels.score_noise(*data.layout, data.records, theta, np.random.default_rng(9), noise)
+    draw_kernels.score_noise(*data.layout, data.records, theta, np.random.default_rng(9), noise)
     flat = noise.reshape(draws, -1)
     expected = twins.information(data, theta)
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)) + expected**2) / np.sqrt(draws)
@@ -233,24 +234,24 @@ def test_kernels_of_draws_use_the_covariance_of_the_draws(data: Conditional, the
 
     variance, with_mean = np.empty(data.levels), np.empty(data.levels)
     for i in range(len(p)):
-        trace, square = kernels.spread_of_draws(data.feature, i, p[i], draws, variance, with_mean)
+        trace, square = draw_kernels.spread_of_draws(data.feature, i, p[i], draws, variance, with_mean)
         np.testing.assert_allclose(variance, np.diag(spread[i]), **CLOSE)
         np.testing.assert_allclose(with_mean, spread[i] @ p[i], **CLOSE)
         assert (trace, square) == pytest.approx((p[i] @ np.diag(spread[i]), p[i] @ spread[i] @ p[i]))
 
     slope = np.zeros_like(theta)
-    kernels.bend_of_draws(*data.layout, data.records, theta, draws, slope)
+    draw_kernels.bend_of_draws(*data.layout, data.records, theta, draws, slope)
     np.testing.assert_allclose(slope, twins.bend(data, theta, spread), rtol=1e-5, atol=1e-6)
 
     shift = 0.1 * rng.standard_normal(theta.shape)
-    got = kernels.moments_of_draws(*data.layout, data.context, data.level, data.weight, theta, draws, shift)
+    got = draw_kernels.moments_of_draws(*data.layout, data.context, data.level, data.weight, theta, draws, shift)
     for e, (i, c) in enumerate(zip(data.context, data.level, strict=True)):
         F, g = twins.level_information(p[i]), np.eye(data.levels)[c] - p[i]
         v, u = g @ spread[i] @ g, spread[i] @ g
         bias = g @ shift[data.feature[i]].sum(axis=0) - 0.5 * float(np.trace(F @ spread[i]))
         left = 1 - min(u @ F @ u / v, 0.9) if v > 0 else 1.0  # a level without alternatives has no variance
         np.testing.assert_allclose(got[e], [np.log(p[i, c]), bias, v, v / left], **CLOSE)
-        np.testing.assert_allclose(kernels.spread_over(p[i], u), u @ F @ u, **CLOSE)
+        np.testing.assert_allclose(draw_kernels.spread_over(p[i], u), u @ F @ u, **CLOSE)
 
 
 def test_leaving_out_by_draws_is_exact_for_two_levels() -> None:
@@ -264,5 +265,5 @@ def test_leaving_out_by_draws_is_exact_for_two_levels() -> None:
     draws = np.ascontiguousarray((np.sqrt(data.parameters) * root.T)[:, :, None] @ data.contrast.T)
     where = data.context, data.level, data.weight, theta
     exact = kernels.moments(*data.layout, *where, data.contrast, covariance, 0 * theta)
-    drawn = kernels.moments_of_draws(*data.layout, *where, draws, 0 * theta)
+    drawn = draw_kernels.moments_of_draws(*data.layout, *where, draws, 0 * theta)
     np.testing.assert_allclose(drawn, exact, rtol=1e-8, atol=1e-12)

@@ -77,9 +77,10 @@ def allowance_of(
 ) -> Allowance:
     """The prior, updated by nested subsampling where the sample is large enough for it."""
     chance = SAMPLE_VARIANCE / sample.sample_size
+    unasked = Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
     alone = sum(size > 1 for size in observed.sizes) < 2
     if replicates == 0 or alone or not sample.uniques or sample.sample_size < FEWEST_RECORDS:
-        return Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
+        return unasked
     size = int(np.clip(sample.sample_size // 10, SMALLEST, LARGEST))
     runs = []
     for turn in range(replicates):
@@ -87,7 +88,7 @@ def allowance_of(
         runs.append(_subsample(sample, observed, size, turn % orders, orders, most_pairs, rng))
     progress("nested subsamples", replicates, replicates)
     if sum(len(run.posterior.mean) for run in runs) < FEWEST_UNIQUES:
-        return Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
+        return unasked
     unsampled = sample.sample_size - size
     found = _solve(runs, unsampled)
     # The jackknife: leave out one replicate at a time.

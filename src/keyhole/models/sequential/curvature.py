@@ -16,6 +16,7 @@ from scipy.linalg import lapack
 
 from keyhole.arrays import Vector
 from keyhole.errors import FitFailed
+from keyhole.models.sequential import _draw_kernels as draw_kernels
 from keyhole.models.sequential import _kernels as kernels
 from keyhole.models.sequential.conditional import Conditional
 
@@ -135,7 +136,7 @@ class SampledCurvature:
     def _preconditioner(self) -> Vector:
         data = self.data
         blocks = np.zeros((data.rows, data.levels - 1, data.levels - 1))
-        kernels.diagonal_information(*data.layout, data.records, self.theta, data.contrast, blocks)
+        draw_kernels.diagonal_information(*data.layout, data.records, self.theta, data.contrast, blocks)
         blocks += self.penalty[:, None, None] * np.eye(data.levels - 1)
         return np.asarray(data.contrast @ np.linalg.inv(blocks) @ data.contrast.T)
 
@@ -160,7 +161,7 @@ class SampledCurvature:
     def _times(self, vectors: Vector) -> Vector:
         data = self.data
         product = self.penalty[:, None] * vectors
-        kernels.information_times(*data.layout, data.records, self.theta, vectors, product)
+        draw_kernels.information_times(*data.layout, data.records, self.theta, vectors, product)
         return product
 
     def _solve_all(self, right: Vector, tolerance: float) -> Vector:
@@ -197,18 +198,18 @@ class SampledCurvature:
     def mean_shift(self) -> Vector:
         data = self.data
         slope = np.zeros_like(self.theta)
-        kernels.bend_of_draws(*data.layout, data.records, self.theta, self._probes, slope)
+        draw_kernels.bend_of_draws(*data.layout, data.records, self.theta, self._probes, slope)
         return -self.solve(slope)
 
     def moments(self, shift: Vector) -> Vector:
         data = self.data
         where = data.context, data.level, data.weight
-        found: Vector = kernels.moments_of_draws(*data.layout, *where, self.theta, self._probes, shift)
+        found: Vector = draw_kernels.moments_of_draws(*data.layout, *where, self.theta, self._probes, shift)
         return found
 
     def draws(self, size: int, rng: Generator) -> Vector:
         data = self.data
         noise = rng.standard_normal((size, data.rows, data.levels - 1)) @ data.contrast.T
         noise *= np.sqrt(self.penalty)[:, None]
-        kernels.score_noise(*data.layout, data.records, self.theta, rng, noise)
+        draw_kernels.score_noise(*data.layout, data.records, self.theta, rng, noise)
         return self._solve_all(noise, DRAW_TOLERANCE)
