@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from keyhole.arrays import Codes, IntVector, Vector, read_only
-from keyhole.errors import InvalidKeys, UnknownKeyVariable
+from keyhole.errors import InvalidKeys, InvalidPopulation, UnknownKeyVariable
 from keyhole.keys.variable import KeyVariable
 from keyhole.table.packing import Packing, code_type, rank_rows
 from keyhole.table.size_index import SizeIndex
@@ -28,6 +28,8 @@ class ContingencyTable:
         Number of records in each occupied cell, at least 1.
     weights
         Sum of the survey weights of the records of each cell, if the sample is weighted.
+    squared_weights
+        Sum of their squares, which tells how unequal they are; None where it is not known.
 
     Examples
     --------
@@ -41,9 +43,13 @@ class ContingencyTable:
     cells: Codes = field(repr=False)
     counts: IntVector = field(repr=False)
     weights: Vector | None = field(default=None, repr=False)
+    squared_weights: Vector | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("cells", "counts", "weights"):
+        if self.weights is not None and not (self.weights > 0).all():
+            low = int(np.count_nonzero(~(self.weights > 0)))
+            raise InvalidPopulation(f"Weights must be positive; {low:,} of {len(self.weights):,} cells have none.")
+        for name in ("cells", "counts", "weights", "squared_weights"):
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, read_only(values))
@@ -55,8 +61,12 @@ class ContingencyTable:
         codes: Codes,
         counts: IntVector | None = None,
         weights: Vector | None = None,
+        squared_weights: Vector | None = None,
     ) -> "ContingencyTable":
-        """Tabulate rows of codes, which may repeat; each row stands for ``counts`` records (default 1)."""
+        """Tabulate rows of codes, which may repeat; each row stands for ``counts`` records (default 1).
+
+        The squares of the weights are only needed where a row stands for several records.
+        """
         sizes = tuple(len(key) for key in keys)
         first, cell = rank_rows(Packing(sizes).pack(codes))
         occupied = len(first)
@@ -65,8 +75,13 @@ class ContingencyTable:
         else:
             summed = np.zeros(occupied, dtype=np.int64)
             np.add.at(summed, cell, counts)
-        heavy = None if weights is None else np.bincount(cell, weights, occupied).astype(np.float64)
-        return cls(tuple(keys), codes[first].astype(code_type(sizes)), summed, heavy)
+        if weights is not None and counts is None:
+            squared_weights = np.square(weights)
+        heavy, squares = (
+            None if values is None else np.bincount(cell, values, occupied).astype(np.float64)
+            for values in (weights, squared_weights)
+        )
+        return cls(tuple(keys), codes[first].astype(code_type(sizes)), summed, heavy, squares)
 
     @cached_property
     def packing(self) -> Packing:
@@ -116,7 +131,8 @@ class ContingencyTable:
             )
         kept = [position[name] for name in names]
         keys = tuple(self.keys[j] for j in kept)
-        return ContingencyTable.from_codes(keys, self.cells[:, kept], self.counts, self.weights)
+        totals = self.counts, self.weights, self.squared_weights
+        return ContingencyTable.from_codes(keys, self.cells[:, kept], *totals)
 
     def find(self, cells: Codes) -> IntVector:
         """The position of each given cell among the occupied ones, -1 where nobody is."""

@@ -51,10 +51,11 @@ def tabulate(
     words = _words(selection, codings, packing)
     names = ", ".join(f"w{w}" for w in range(len(words)))
     # Kahan summation: the sum must not depend, in the digits we show, on how the work was split.
-    heavy = "" if weights is None else f", fsum({selection.columns[weights].number}) AS heavy"
+    number = None if weights is None else selection.columns[weights].number
+    heavy = "" if number is None else f", fsum({number}) AS heavy, fsum({number} * {number}) AS squares"
     packed = ", ".join(f"{word} AS w{w}" for w, word in enumerate(words))
     columns = microdata.engine.arrays(
-        f"SELECT {names}, counts{'' if weights is None else ', heavy'} FROM "
+        f"SELECT {names}, counts{'' if weights is None else ', heavy, squares'} FROM "
         f"(SELECT {packed}, count(*) AS counts{heavy} FROM {selection.relation} GROUP BY {names}) "
         f"WHERE {' AND '.join(f'w{w} IS NOT NULL' for w in range(len(words)))} ORDER BY {names}"
     )
@@ -62,7 +63,8 @@ def tabulate(
     counts = columns[len(words)].astype(np.int64, copy=False)
     _check_total(microdata, codings, int(counts.sum()))
     keys = tuple(coding.variable for coding in codings)
-    return ContingencyTable(keys, cells, counts, None if weights is None else columns[-1].astype(np.float64))
+    totals = [column.astype(np.float64) for column in columns[len(words) + 1 :]]
+    return ContingencyTable(keys, cells, counts, *totals)
 
 
 def cells_of_records(microdata: Microdata, codings: Sequence[KeyCoding], table: ContingencyTable) -> IntVector:

@@ -60,8 +60,7 @@ def pseudo_counts(sample: Sample) -> Vector:
 
     Without weights its records. With weights the pseudo-likelihood estimates the law of the population, each
     cell in proportion to its weights, at the effective size of the sample
-    :math:`n_e = (\sum w)^2 / \sum w^2` (Kish): unequal weights cost precision. The table holds the sums of
-    weights by cell, so records of one cell are taken to weigh alike.
+    :math:`n_e = (\sum w)^2 / \sum w^2` (Kish): unequal weights cost precision.
     """
     table = sample.table
     counts = table.counts.astype(np.float64)
@@ -71,8 +70,13 @@ def pseudo_counts(sample: Sample) -> Vector:
 
 
 def design_effect(sample: Sample) -> float:
-    """n times the sum of squared weights over the square of their sum; 1 without weights or with equal ones."""
-    weights, counts = sample.table.weights, sample.table.counts
+    """n times the sum of squared weights over the square of their sum; 1 without weights or with equal ones.
+
+    Where the squares are not known, records of one cell are taken to weigh alike.
+    """
+    weights, squares, counts = sample.table.weights, sample.table.squared_weights, sample.table.counts
     if weights is None:
         return 1.0
-    return float(counts.sum() * (weights**2 / counts).sum() / weights.sum() ** 2)
+    if squares is None:
+        squares = weights**2 / counts
+    return float(counts.sum() * squares.sum() / weights.sum() ** 2)
