@@ -21,7 +21,7 @@ def both() -> Pair:
     fit = fit_conditional(data, rng=np.random.default_rng(0))
     assert isinstance(fit.curvature, DenseCurvature)
     dense = fit.curvature
-    return dense, SampledCurvature(data, dense.theta, dense.penalty, np.random.default_rng(1))
+    return dense, SampledCurvature(data, dense.theta, dense.penalty, 1)
 
 
 def test_solutions_agree(both: Pair) -> None:

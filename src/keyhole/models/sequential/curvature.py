@@ -6,7 +6,7 @@ therefore draw vectors :math:`x \sim N(0, H^{-1})` by solving :math:`H x = y` fo
 with conjugate gradients (`SampledCurvature`), and every variance is a mean of squares over those draws.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -37,6 +37,13 @@ LARGEST_PRECONDITIONER = 40_000_000
 class Curvature(Protocol):
     """What fitting and risk ask of the Hessian; vectors are in level space, (R, L), rows summing to zero."""
 
+    @property
+    def solved(self) -> bool:
+        """Whether every system of equations was solved as exactly as it should be."""
+
+    def with_penalty(self, penalty: Vector) -> "Curvature":
+        """The same information with another ridge."""
+
     def solve(self, slope: Vector) -> Vector:
         """H^-1 times a gradient."""
 
@@ -57,7 +64,7 @@ def curvature_at(data: Conditional, theta: Vector, penalty: Vector, rng: Generat
     """The Hessian at coefficients ``theta`` with a ridge ``penalty`` for each row."""
     if data.parameters <= DENSE_PARAMETERS:
         return DenseCurvature(data, theta, penalty)
-    return SampledCurvature(data, theta, penalty, rng)
+    return SampledCurvature(data, theta, penalty, int(rng.integers(2**63)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +76,26 @@ class DenseCurvature:
     penalty: Vector
 
     @cached_property
+    def _information(self) -> Vector:
+        """The lower triangle of the Fisher information."""
+        data = self.data
+        found = np.zeros((data.parameters, data.parameters))
+        kernels.information(*data.layout, data.records, self.theta, data.contrast, found)
+        return found
+
+    @property
+    def solved(self) -> bool:
+        return True
+
+    def with_penalty(self, penalty: Vector) -> "DenseCurvature":
+        other = replace(self, penalty=penalty)
+        other.__dict__["_information"] = self._information
+        return other
+
+    @cached_property
     def _factor(self) -> Vector:
         data = self.data
-        hessian = np.zeros((data.parameters, data.parameters))
-        kernels.information(*data.layout, data.records, self.theta, data.contrast, hessian)
+        hessian = self._information.copy()
         hessian[np.diag_indices_from(hessian)] += np.repeat(self.penalty, data.levels - 1)
         # The lower triangle by rows is the upper triangle by columns, as LAPACK counts.
         factor, failed = lapack.dpotrf(hessian.T, lower=0, overwrite_a=1)
@@ -130,7 +153,15 @@ class SampledCurvature:
     data: Conditional
     theta: Vector
     penalty: Vector
-    rng: Generator
+    seed: int
+    _residuals: list[float] = field(default_factory=list, repr=False)
+
+    @property
+    def solved(self) -> bool:
+        return max(self._residuals, default=0.0) <= 1.0
+
+    def with_penalty(self, penalty: Vector) -> "SampledCurvature":
+        return replace(self, penalty=penalty, _residuals=[])
 
     @cached_property
     def _preconditioner(self) -> Vector:
@@ -177,11 +208,13 @@ class SampledCurvature:
             step = energy / np.maximum(np.einsum("src,src->s", direction, product), 1e-300)
             solution += step[:, None, None] * direction
             residual -= step[:, None, None] * product
-            if (np.einsum("src,src->s", residual, residual) <= goal).all():
+            left = np.einsum("src,src->s", residual, residual)
+            if (left <= goal).all():
                 break
             ahead = self._preconditioned(residual)
             energy, before = np.einsum("src,src->s", residual, ahead), energy
             direction = ahead + (energy / np.maximum(before, 1e-300))[:, None, None] * direction
+        self._residuals.append(float(np.sqrt((left / np.maximum(goal, 1e-300)).max())))
         return solution
 
     def solve(self, slope: Vector) -> Vector:
@@ -189,10 +222,10 @@ class SampledCurvature:
 
     @cached_property
     def _probes(self) -> Vector:
-        return self.draws(PROBES, self.rng)
+        return self.draws(PROBES, np.random.default_rng((self.seed, 0)))
 
     def traces(self) -> Vector:
-        variance = (self.draws(TRACE_PROBES, self.rng) ** 2).mean(axis=0).sum(axis=1)
+        variance = (self.draws(TRACE_PROBES, np.random.default_rng((self.seed, 1))) ** 2).mean(axis=0).sum(axis=1)
         return np.asarray(np.add.reduceat(variance, self.data.offsets[:-1]))
 
     def mean_shift(self) -> Vector:

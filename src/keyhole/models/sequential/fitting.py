@@ -35,8 +35,12 @@ ROUNDS, DRAFT_ROUNDS, ROUND_TOLERANCE = 5, 2, 0.05
 
 More rounds hardly move tau: penalties that still change are those of blocks that say little."""
 
-NEWTON_STEPS, DECREMENT = 25, 1e-6
-"""Newton steps in the last round, and the decrement (twice the loss of log posterior) at which they stop."""
+NEWTON_STEPS, DECREMENT, ROUND_DECREMENT = 50, 1e-6, 0.5
+"""Newton steps in the last round, and the decrement (twice the loss of log posterior) at which they stop; and at
+which those of earlier rounds do."""
+
+FALL = 10.0
+"""A Hessian serves another step as long as the decrement falls by this factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ class FittedConditional:
 
     @property
     def converged(self) -> bool:
-        return self.decrement <= 1e-3
+        return self.decrement <= 1e-3 and self.curvature.solved
 
     @property
     def penalties_at_bound(self) -> int:
@@ -112,15 +116,16 @@ def fit_conditional(
     if not ridge:
         penalty[:] = INTERCEPT_PENALTY
         return _finish(data, theta, penalty, rng, proceed=proceed)
+    curvature = None
     for turn in range((DRAFT_ROUNDS if draft else ROUNDS) if len(data.blocks) > 1 else 0):
-        goal, steps = (0.5, 12) if turn == 0 else (0.5, 3)
-        theta, curvature, _ = _newton(data, theta, penalty, goal, steps, rng, proceed)
+        steps = 12 if turn == 0 else 4
+        theta, curvature, _ = _newton(data, theta, penalty, ROUND_DECREMENT, steps, rng, proceed, curvature)
         updated = _update(data, theta, penalty, curvature)
         change = np.abs(np.log(updated / penalty))[penalty < 100.0]
         penalty = updated
         if change.max() < ROUND_TOLERANCE:
             break
-    return _finish(data, theta, penalty, rng, draft, proceed)
+    return _finish(data, theta, penalty, rng, draft, proceed, curvature)
 
 
 def _finish(
@@ -130,12 +135,13 @@ def _finish(
     rng: Generator,
     draft: bool = False,
     proceed: Callable[[], None] = unhindered,
+    curvature: Curvature | None = None,
 ) -> FittedConditional:
-    goal = 0.5 if draft else DECREMENT
-    theta, _, decrement = _newton(data, theta, penalty, goal, NEWTON_STEPS, rng, proceed)
-    return FittedConditional(
-        data, theta, penalty, decrement, curvature_at(data, theta, _by_row(data, penalty), rng)
-    )
+    goal = ROUND_DECREMENT if draft else DECREMENT
+    theta, curvature, decrement = _newton(data, theta, penalty, goal, NEWTON_STEPS, rng, proceed, curvature)
+    if not draft:
+        curvature = curvature_at(data, theta, _by_row(data, penalty), rng)
+    return FittedConditional(data, theta, penalty, decrement, curvature)
 
 
 def _newton(
@@ -146,27 +152,43 @@ def _newton(
     steps: int,
     rng: Generator,
     proceed: Callable[[], None] = unhindered,
+    curvature: Curvature | None = None,
 ) -> tuple[Vector, Curvature, float]:
-    """Damped Newton steps until the decrement falls below ``goal``; the curvature is that of the last step."""
+    """Damped Newton steps until the decrement falls below ``goal``, and the curvature of the last of them.
+
+    A step needs the gradient at the new place but not its Hessian: an old one will do as long as the decrement
+    falls by `FALL` with every step.
+    """
     ridge = _by_row(data, penalty)
+    curvature = curvature_at(data, theta, ridge, rng) if curvature is None else curvature.with_penalty(ridge)
+    value, slope = _ascent(data, theta, ridge)
+    last = np.inf
     for _ in range(steps):
         proceed()
-        slope = -ridge[:, None] * theta
-        value = kernels.gradient(*data.layout, *data.entries, theta, slope) - _charge(theta, ridge)
-        curvature = curvature_at(data, theta, ridge, rng)
         direction = curvature.solve(slope)
         decrement = float((direction * slope).sum())
-        size = 1.0
-        while size > 1e-6:
+        if decrement > max(last / FALL, goal):
+            curvature = curvature_at(data, theta, ridge, rng)
+            direction = curvature.solve(slope)
+            decrement = float((direction * slope).sum())
+        last, size = decrement, 1.0
+        while True:
             moved = theta + size * direction
-            gained = kernels.log_likelihood(*data.layout, *data.entries, moved) - _charge(moved, ridge) - value
-            if gained >= 1e-4 * size * decrement - 1e-10 * abs(value):
+            gained, ahead = _ascent(data, moved, ridge)
+            if size < 1e-6 or gained >= value + 1e-4 * size * decrement - 1e-10 * abs(value):
                 break
             size /= 2
-        theta = moved
+        theta, value, slope = moved, gained, ahead
         if decrement < goal:
             break
     return theta, curvature, decrement
+
+
+def _ascent(data: Conditional, theta: Vector, ridge: Vector) -> tuple[float, Vector]:
+    """The log posterior and its gradient."""
+    slope = -ridge[:, None] * theta
+    value = kernels.gradient(*data.layout, *data.entries, theta, slope) - _charge(theta, ridge)
+    return float(value), slope
 
 
 def _update(data: Conditional, theta: Vector, penalty: Vector, curvature: Curvature) -> Vector:
