@@ -50,7 +50,7 @@ def at_the_mode(fit: SequentialLogitFit) -> SequentialLogitFit:
     """Broken on purpose: the coefficients that fit best are taken as known."""
     broken = without_allowance(fit)
     mode = fit.laws[0].moments[fit.sample.table.uniques, 0]
-    broken.__dict__["posterior"] = CellPosterior(mode, np.full(len(mode), 1e-6))
+    broken.__dict__["posterior"] = CellPosterior(mode, np.full(len(mode), 1e6))
     return broken
 
 

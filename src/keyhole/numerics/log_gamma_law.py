@@ -1,7 +1,7 @@
-r"""The gamma law, given by the mean and variance of its logarithm.
+r"""The gamma law, given by its shape and the mean of its logarithm.
 
 If :math:`p \sim \mathrm{Gamma}(a, \text{rate } b)` then :math:`E \log p = \psi(a) - \log b` and
-:math:`\mathrm{Var} \log p = \psi'(a)`. For a small variance log p is nearly normal; for a large one its lower
+:math:`\mathrm{Var} \log p = \psi'(a)`. For a large shape log p is nearly normal; for a small one its lower
 tail is long and its upper tail short, as is the posterior of a probability that few records speak for.
 """
 
@@ -20,35 +20,17 @@ HIGHEST_SCORE = 4.5
 _SHAPES, _SCORES = 120, 91
 
 
-def shape_of(variance: Vector) -> Vector:
-    """The shape a with trigamma(a) equal to the variance of log p.
-
-    Examples
-    --------
-    >>> shape_of(np.array([np.pi**2 / 6])).round(9).tolist()
-    [1.0]
-    """
-    variance = np.clip(np.asarray(variance, dtype=np.float64), 1e-9, 1e6)
-    # trigamma(a) lies between 1/a and 1/a + 1/a^2, which starts Newton's method on log a close by.
-    shape = 0.5 / variance + np.sqrt(0.25 / variance**2 + 1.0 / variance) if variance.size else variance
-    for _ in range(20):
-        value = special.polygamma(1, shape)
-        step = np.log(value / variance) * value / (shape * special.polygamma(2, shape))
-        shape = shape * np.exp(-step)
-        if not variance.size or np.abs(step).max() < 1e-12:
-            break
-    return np.clip(shape, LOWEST_SHAPE, HIGHEST_SHAPE)
-
-
-def log_quantiles(mean: Vector, variance: Vector, shape: Vector, scores: Vector) -> Vector:
-    """log p at the probabilities of normal ``scores``, for each law; its shape is `shape_of` its variance.
+def log_quantiles(mean: Vector, shape: Vector, scores: Vector) -> Vector:
+    """log p at the probabilities of normal ``scores``, for laws given by the mean of log p and their shape.
 
     Quantiles are interpolated from a table in the shape and the score; the error is below 0.005 standard
-    deviations. Scores beyond 4.5 are taken as 4.5.
+    deviations. Scores beyond 4.5 are taken as 4.5, shapes beyond the bounds as the bounds.
     """
     table, first, step = _standard_quantiles()
+    shape = np.clip(shape, LOWEST_SHAPE, HIGHEST_SHAPE)
+    deviation = np.sqrt(special.polygamma(1, shape))
     scores = np.ascontiguousarray(scores, dtype=np.float64)
-    return np.asarray(_interpolated(mean, np.sqrt(variance), np.log(shape), scores, table, first, step))
+    return np.asarray(_interpolated(mean, deviation, np.log(shape), scores, table, first, step))
 
 
 @cache

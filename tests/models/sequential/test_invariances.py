@@ -25,7 +25,7 @@ def posterior_at(fit: SequentialLogitFit, cells: IntVector) -> tuple[Vector, Vec
     """Mean and variance of log p at given unique cells, in the codes of the fit's own table."""
     place = {position: k for k, position in enumerate(fit.sample.table.uniques.tolist())}
     at = [place[position] for position in fit.sample.table.find(cells).tolist()]
-    return fit.posterior.mean[at], fit.posterior.variance[at]
+    return fit.posterior.mean[at], fit.posterior.shape[at]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def assert_same(fit: SequentialLogitFit, other: SequentialLogitFit, cells: IntVe
     """``cells`` are the uniques of the first fit, written in the codes of the second."""
     mean, variance = posterior_at(other, cells)
     np.testing.assert_allclose(mean, fit.posterior.mean, **CLOSE)
-    np.testing.assert_allclose(variance, fit.posterior.variance, **CLOSE)
+    np.testing.assert_allclose(variance, fit.posterior.shape, **CLOSE)
     assert other.log_score == pytest.approx(fit.log_score, rel=1e-8)
     for tau, same in zip(fit._by_order(), other._by_order(), strict=True):
         np.testing.assert_allclose(same, tau, rtol=1e-6)

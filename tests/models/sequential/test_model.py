@@ -165,7 +165,7 @@ def test_a_shift_put_in_by_hand_is_found(shift: float) -> None:
     rng = np.random.default_rng(53)
     runs = []
     for _ in range(3):
-        posterior = CellPosterior(rng.normal(-8, 1.5, 200), rng.uniform(0.05, 1.0, 200))
+        posterior = CellPosterior(rng.normal(-8, 1.5, 200), rng.uniform(1.0, 20.0, 200))
         law = posterior.unsampled(4000, shift)
         runs.append(_Run(posterior, float(law.prob_none().sum() + law.mean_match().sum())))
     assert _solve(runs, 4000) == pytest.approx(shift, abs=1e-3)

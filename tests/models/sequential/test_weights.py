@@ -73,7 +73,7 @@ def test_unequal_weights_cost_precision() -> None:
     )
     fit = fitted(sample)
     assert design_effect(sample) > 1.3
-    assert fit.posterior.variance.mean() > fitted(plain).posterior.variance.mean()
+    assert fit.posterior.shape.mean() < fitted(plain).posterior.shape.mean()
     lines = {line.name: line for line in fit.diagnostics}
     assert lines["design_effect"].value == pytest.approx(design_effect(sample))
     assert np.isfinite(fit.log_score)

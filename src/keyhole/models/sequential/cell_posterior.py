@@ -3,13 +3,14 @@ r"""The posterior of the cells' probabilities: orders pooled, one gamma law per 
 In each order the posterior of :math:`\log p_k` has, to second order, the mean
 :math:`\mu_k = \log\hat p_k + g'\delta - \tfrac12 \mathrm{tr}(F S)` and the variance :math:`v_k = g'H^{-1}g`,
 summed over the conditionals. Orders are pooled as densities, :math:`p_k = \mathrm{mean}_o\, e^{\mu_{k,o}}`, and
-share their errors, so the pooled deviation is the mean of theirs. The law of :math:`p_k` is the gamma law with
-these two moments of its logarithm.
+share their errors, so the pooled deviation is the mean of theirs.
+
+The law of :math:`p_k` is a gamma law of the shape :math:`1/v_k`: if the likelihood of a cell is
+:math:`p^a e^{-bp}`, the curvature at the mode of log p is exactly a. Its mean is set by :math:`E\log p_k`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -18,10 +19,10 @@ from scipy import special
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.sequential.joint import JointLaw
-from keyhole.numerics.log_gamma_law import log_quantiles, shape_of
+from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE, LOWEST_SHAPE, log_quantiles
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
-SMALLEST_VARIANCE = 1e-6
+SMALLEST_VARIANCE = 1.0 / HIGHEST_SHAPE
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +31,14 @@ class CellPosterior:
 
     Attributes
     ----------
-    mean, variance
+    mean
         Of log p, by cell.
+    shape
+        Of the gamma law of p.
     """
 
     mean: Vector
-    variance: Vector
+    shape: Vector
 
     @classmethod
     def pooled(cls, moments: Sequence[Vector]) -> "CellPosterior":
@@ -43,12 +46,7 @@ class CellPosterior:
         mean = np.stack([found[:, 0] + found[:, 1] for found in moments])
         deviation = np.mean([np.sqrt(np.maximum(found[:, 2], SMALLEST_VARIANCE)) for found in moments], axis=0)
         density = special.logsumexp(mean, axis=0) - np.log(len(moments))
-        return cls(np.minimum(density, 0.0), deviation**2)
-
-    @cached_property
-    def shape(self) -> Vector:
-        """The shape of each cell's gamma law."""
-        return shape_of(self.variance)
+        return cls(np.minimum(density, 0.0), np.maximum(deviation**-2.0, LOWEST_SHAPE))
 
     def unsampled(self, trials: Vector | int, allowance: float = 0.0) -> NegativeBinomialUnsampled:
         """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out."""
@@ -57,7 +55,7 @@ class CellPosterior:
 
     def log_draw(self, scores: Vector) -> Vector:
         """log p at standard normal scores of the cells."""
-        return np.minimum(log_quantiles(self.mean, self.variance, self.shape, scores), -1e-12)
+        return np.minimum(log_quantiles(self.mean, self.shape, scores), -1e-12)
 
 
 def joint_scores(laws: Sequence[JointLaw], cells: IntVector, size: int, rng: Generator) -> NDArray[np.float32]:
