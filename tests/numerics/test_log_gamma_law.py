@@ -48,7 +48,8 @@ def test_scores_beyond_the_table_are_taken_as_its_end() -> None:
 def test_shapes_beyond_the_table_are_taken_as_its_end() -> None:
     scores = np.full(4, 1.0)
     ends = log_quantiles(np.zeros(4), np.array([1e-9, LOWEST_SHAPE, HIGHEST_SHAPE, 1e12]), scores)
-    assert ends[0] == ends[1] and ends[2] == ends[3]
+    assert ends[0] == ends[1]
+    assert ends[2] == ends[3]
 
 
 @pytest.mark.parametrize("shape", [1e5, 50.0, 3.0, 0.9, 0.2])

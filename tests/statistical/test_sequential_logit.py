@@ -2,7 +2,7 @@
 
 A law is fitted once and gives intercepts and penalties. For each replicate coefficients are drawn from the prior
 with those penalties, a population from the coefficients, a simple random sample from the population, and the
-model is fitted to it without the allowance: nothing is missing from a model of its own people. Over 200
+model is fitted to it without scatter and shift: nothing is missing from a model of its own people. Over 200
 replicates the standard error of a coverage of 95% is 1.5%; the seed is fixed.
 
 The fitted law itself, with its coefficients at the mode, is a harder case: the coefficients of rare levels were
@@ -15,12 +15,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from keyhole.models.sequential.allowance import Allowance
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import key_orders
+from keyhole.models.sequential.scatter import Scatter
+from keyhole.models.sequential.shift import Shift
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.risk.assess import risk_of_laws
@@ -42,13 +43,13 @@ def true_law() -> JointLaw:
     return law
 
 
-def without_allowance(fit: SequentialLogitFit) -> SequentialLogitFit:
-    return replace(fit, allowance=Allowance(0.0, 0.0), shifts=np.zeros_like(fit.shifts))
+def with_nothing_missing(fit: SequentialLogitFit) -> SequentialLogitFit:
+    return replace(fit, shift=Shift(0.0, 0.0), shifts=np.zeros_like(fit.shifts), scatter=Scatter(0.0))
 
 
 def at_the_mode(fit: SequentialLogitFit) -> SequentialLogitFit:
     """Broken on purpose: the coefficients that fit best are taken as known."""
-    broken = without_allowance(fit)
+    broken = with_nothing_missing(fit)
     mode = fit.laws[0].moments[fit.sample.table.uniques, 0]
     broken.__dict__["posterior"] = CellPosterior(mode, np.full(len(mode), 1e6))
     return broken
@@ -139,7 +140,7 @@ def measured(replicates: int, fixed: bool = False) -> tuple[Measured, Measured, 
     for rng in np.random.default_rng(20260102).spawn(replicates):
         sample, truth = drawn(true_law() if fixed else law_from_the_prior(rng), rng)
         found = MODEL.fit(sample, rng=rng)
-        fit = without_allowance(found)
+        fit = with_nothing_missing(found)
         honest.add(list(fit.unsampled()), truth, rng)
         broken.add(list(at_the_mode(found).unsampled()), truth, rng)
         deviations.append(delta_method(fit, rng))

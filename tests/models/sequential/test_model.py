@@ -9,20 +9,12 @@ import pytest
 from keyhole.errors import DisclosureRiskError
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
-from keyhole.models.sequential import allowance as module
-from keyhole.models.sequential.allowance import (
-    EXTRAPOLATION,
-    PRIOR_DEVIATION,
-    PRIOR_MEAN,
-    Allowance,
-    _Run,
-    _solve,
-    allowance_of,
-)
+from keyhole.models.sequential import shift as module
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.checks import diagnose
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
+from keyhole.models.sequential.shift import PRIOR_DEVIATION, Shift, _Run, _solve, shift_of
 from keyhole.population.sample import Sample
 from keyhole.progress import silent
 from keyhole.risk.assess import risk_of_laws
@@ -65,7 +57,7 @@ def test_scores_are_standard_normal_and_odd_moments_vanish() -> None:
     assert fit.scores.shape == (600, fit.sample.uniques)
     assert np.abs(fit.scores.mean(axis=0)).max() < 1e-5
     assert fit.scores.var() == pytest.approx(1.0, abs=0.05)
-    assert fit.shifts.mean() == pytest.approx(PRIOR_MEAN, abs=1e-12)
+    assert fit.shifts.mean() == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +106,9 @@ def test_a_repeated_key_is_pointed_out() -> None:
     assert verdicts == {"caution"}
 
 
-def diagnosed(
-    sample: Sample, by_order: tuple[list[float], list[float]], allowance: Allowance
-) -> dict[str, Diagnostic]:
+def diagnosed(sample: Sample, by_order: tuple[list[float], list[float]], shift: Shift) -> dict[str, Diagnostic]:
     tau1, tau2 = map(np.array, by_order)
-    lines = diagnose(sample, (), allowance, Dependence((), (), ()), -5.0, (tau1, tau2))
+    lines = diagnose(sample, (), shift, Dependence((), (), ()), -5.0, (tau1, tau2))
     return {line.name: line for line in lines}
 
 
@@ -132,32 +122,30 @@ def diagnosed(
     ],
 )
 def test_orders_that_disagree(tau1: list[float], verdict: str, words: str) -> None:
-    line = diagnosed(some_sample(), (tau1, [200.0] * len(tau1)), Allowance(0.1, 0.1))["order_spread"]
+    line = diagnosed(some_sample(), (tau1, [200.0] * len(tau1)), Shift(0.0, 0.1))["order_spread"]
     assert line.verdict == verdict
     assert words in line.words
-    other = diagnosed(some_sample(), ([200.0] * len(tau1), tau1), Allowance(0.1, 0.1))["order_spread"]
+    other = diagnosed(some_sample(), ([200.0] * len(tau1), tau1), Shift(0.0, 0.1))["order_spread"]
     assert other.verdict == verdict
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(499, "untrusted"), (500, "good")])
 def test_small_samples_are_not_trusted(size: int, verdict: str) -> None:
-    assert diagnosed(some_sample(size), ([], []), Allowance(0.1, 0.1))["sample_size"].verdict == verdict
+    assert diagnosed(some_sample(size), ([], []), Shift(0.0, 0.1))["sample_size"].verdict == verdict
 
 
 @pytest.mark.parametrize(("nested", "verdict"), [(0.1, "good"), (0.9, "caution"), (-0.9, "caution")])
 def test_subsamples_that_contradict_other_populations(nested: float, verdict: str) -> None:
-    line = diagnosed(some_sample(), ([], []), Allowance(0.1, 0.04, nested, 0.09, 500))["allowance"]
+    line = diagnosed(some_sample(), ([], []), Shift(0.0, 0.04, nested, 0.09, 500))["nested_shift"]
     assert line.verdict == verdict
     assert ("contradict" in line.words) is (verdict == "caution")
-    assert (
-        "this sample was not asked" in diagnosed(some_sample(), ([], []), Allowance(0.1, 0.1))["allowance"].words
-    )
+    assert "No subsamples" in diagnosed(some_sample(), ([], []), Shift(0.0, 0.1))["nested_shift"].words
 
 
 def test_surprise_counts_deviations() -> None:
-    found = Allowance(0.1, 0.04, PRIOR_MEAN - EXTRAPOLATION + 2 * np.hypot(0.09, PRIOR_DEVIATION), 0.09, 500)
+    found = Shift(0.0, 0.04, 2 * np.hypot(0.09, PRIOR_DEVIATION), 0.09, 500)
     assert found.surprise == pytest.approx(2.0)
-    assert Allowance(0.1, 0.1).surprise == 0.0
+    assert Shift(0.0, 0.1).surprise == 0.0
 
 
 @pytest.mark.parametrize("shift", [-0.7, -0.1, 0.0, 0.15, 0.9])
@@ -176,7 +164,7 @@ def test_a_shift_put_in_by_hand_is_found(shift: float) -> None:
 @pytest.mark.parametrize(("size", "replicates", "asked"), [(1999, 6, False), (2000, 0, False), (2000, 2, True)])
 def test_nested_subsamples_are_taken_where_they_can_speak(size: int, replicates: int, asked: bool) -> None:
     sample = some_sample(size, 40_000)
-    found = allowance_of(
+    found = shift_of(
         sample,
         Observed.of(sample),
         replicates,
@@ -187,15 +175,15 @@ def test_nested_subsamples_are_taken_where_they_can_speak(size: int, replicates:
     )
     assert (found.nested is not None) is asked
     if asked:
-        alone = allowance_of(
+        alone = shift_of(
             sample, Observed.of(sample), 0, 2, most_pairs=0, rng=np.random.default_rng(0), progress=silent
         )
-        between = sorted([PRIOR_MEAN, found.nested + EXTRAPOLATION])
+        between = sorted([0.0, found.nested])
         assert found.subsample == module.SMALLEST
         assert found.deviation < alone.deviation
         assert between[0] <= found.mean <= between[1]
     else:
-        assert found.mean == PRIOR_MEAN
+        assert found.mean == 0.0
         assert found.deviation >= PRIOR_DEVIATION
 
 
@@ -203,7 +191,8 @@ def test_draws_of_the_cells_have_the_posterior_as_law() -> None:
     """The mean over the laws is the closed form, in which the probabilities are integrated out."""
     fit = fitted(some_sample(900, 20_000), SequentialLogit(orders=1, nested=0, draws=400))
     fit = replace(fit, shifts=np.zeros(len(fit.shifts)))
-    closed = fit.posterior.unsampled(fit.sample.unsampled_size)
+    sampled, unsampled = fit.sides
+    closed = fit.scatter.around(fit.posterior, sampled).unsampled(unsampled)
     drawn1 = np.mean([law.prob_none().sum() for law in fit.unsampled()])
     drawn2 = np.mean([law.mean_match().sum() for law in fit.unsampled()])
     assert drawn1 == pytest.approx(closed.prob_none().sum(), rel=0.02)

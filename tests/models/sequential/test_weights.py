@@ -32,18 +32,20 @@ def test_equal_weights_are_no_weights() -> None:
     assert design_effect(equal) == pytest.approx(1.0)
     one, other = fitted(equal), fitted(plain)
     np.testing.assert_allclose(one.posterior.mean, other.posterior.mean, rtol=1e-7)
-    np.testing.assert_allclose(one.unsampled_share, 1.0, rtol=1e-9)
+    np.testing.assert_allclose(one.sides, other.sides, rtol=1e-9)
     for law, same in zip(one.unsampled(), other.unsampled(), strict=True):
         np.testing.assert_allclose(law.mean_match(), same.mean_match(), rtol=1e-5)
 
 
 def test_design_effect_is_that_of_kish() -> None:
-    """Every record in a cell of its own, so that the table keeps each weight."""
+    """Whether records share cells or not: the table keeps the squares of the weights."""
     codes = np.arange(50)[:, None]
     weights = np.random.default_rng(1).uniform(1, 30, 50)
     sample = sample_of_codes(codes, 2000, (50,), weights=weights)
     expected = 50 * (weights**2).sum() / weights.sum() ** 2
     assert design_effect(sample) == pytest.approx(expected, rel=1e-12)
+    shared = sample_of_codes(codes // 5, 2000, (10,), weights=weights)
+    assert design_effect(shared) == pytest.approx(expected, rel=1e-12)
     assert expected > 1.1
     assert pseudo_counts(sample).sum() == pytest.approx(50 / expected)
     np.testing.assert_allclose(pseudo_counts(sample) / weights, pseudo_counts(sample)[0] / weights[0])
@@ -80,13 +82,13 @@ def test_unequal_weights_cost_precision() -> None:
 
 
 def test_people_outside_are_those_whom_the_weights_say() -> None:
-    """N p (1 - 1/w) people of a cell are outside; the share is over the N - n that the law distributes."""
+    """Of N p people of a cell N p / w are in the sample and the others outside."""
     sample = weighted(0.8)
     fit = fitted(sample)
     unique = sample.table.uniques
     weights = sample.table.weights[unique] * sample.population_size / sample.table.weights.sum()
     outside = sample.population_size * (1 - 1 / np.maximum(weights, 1.0))
-    np.testing.assert_allclose(fit.unsampled_share * sample.unsampled_size, outside, rtol=1e-12)
+    np.testing.assert_allclose(fit.sides[1], outside, rtol=1e-12)
 
 
 def test_a_person_who_stands_for_nobody_else_is_surely_unique() -> None:

@@ -48,9 +48,12 @@ class CellPosterior:
         density = special.logsumexp(mean, axis=0) - np.log(len(moments))
         return cls(np.minimum(density, 0.0), np.maximum(deviation**-2.0, LOWEST_SHAPE))
 
-    def unsampled(self, trials: Vector | int, allowance: float = 0.0) -> NegativeBinomialUnsampled:
-        """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out."""
-        log_rate = special.digamma(self.shape) - self.mean - allowance
+    def unsampled(self, trials: Vector | int, shift: float = 0.0) -> NegativeBinomialUnsampled:
+        """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out.
+
+        The shift is added to every log p.
+        """
+        log_rate = special.digamma(self.shape) - self.mean - shift
         return NegativeBinomialUnsampled(self.shape, special.expit(log_rate - np.log(np.maximum(trials, 1e-300))))
 
     def log_draw(self, scores: Vector) -> Vector:

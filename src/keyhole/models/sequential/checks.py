@@ -8,10 +8,10 @@ from keyhole.arrays import Vector
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.inference.track_record import TrackRecord
-from keyhole.models.sequential.allowance import Allowance
 from keyhole.models.sequential.conditional import Conditional
 from keyhole.models.sequential.joint import JointLaw
 from keyhole.models.sequential.observed import design_effect
+from keyhole.models.sequential.shift import Shift
 from keyhole.population.sample import Sample
 
 RECORD = TrackRecord(-10, 31, covered=17, samples=18)
@@ -27,14 +27,14 @@ DISAGREEMENT, GRAVE_DISAGREEMENT = 0.10, 0.30
 def diagnose(
     sample: Sample,
     laws: Sequence[JointLaw],
-    allowance: Allowance,
+    shift: Shift,
     dependence: Dependence,
     log_score: float,
     by_order: tuple[Vector, Vector],
 ) -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
     names = [key.name for key in sample.table.keys]
-    found = [_convergence(laws), _penalties(laws), _separation(laws, names), _allowance(allowance)]
+    found = [_convergence(laws), _penalties(laws), _separation(laws, names), _shift(shift)]
     if len(by_order[0]) != 1:
         found.append(_orders(by_order))
     if sample.uniques and sample.unsampled_size:
@@ -111,21 +111,18 @@ def _half_range(values: Vector) -> float:
     return float(np.ptp(values)) / 2 / middle if middle >= 1.0 else 0.0
 
 
-def _allowance(allowance: Allowance) -> Diagnostic:
-    more = (
-        f"Seen combinations are taken to hold {100 * np.expm1(allowance.mean):.0f}% more people than the fit says"
-    )
-    if allowance.nested is None:
-        words = f"{more}, as on other populations; this sample was not asked."
-        return Diagnostic("allowance", allowance.mean, "good", words)
+def _shift(shift: Shift) -> Diagnostic:
+    if shift.nested is None:
+        return Diagnostic("nested_shift", shift.mean, "good", "No subsamples were asked whether the law holds.")
     words = (
-        f"{more}, from other populations and from subsamples of {allowance.subsample:,} records of this one "
-        f"(which gave {100 * np.expm1(allowance.nested):+.0f}%)."
+        f"In subsamples of {shift.subsample:,} records, the sample as their population, seen combinations held "
+        f"{100 * np.expm1(shift.nested):+.0f}% people against the fit; the estimate takes "
+        f"{100 * np.expm1(shift.mean):+.1f}% of it."
     )
-    if abs(allowance.surprise) > 3:
-        words += " The subsamples contradict what was seen elsewhere: this file is of another kind."
-        return Diagnostic("allowance", allowance.mean, "caution", words)
-    return Diagnostic("allowance", allowance.mean, "good", words)
+    if abs(shift.surprise) > 3:
+        words += " That contradicts what was seen on other populations: this file is of another kind."
+        return Diagnostic("nested_shift", shift.nested, "caution", words)
+    return Diagnostic("nested_shift", shift.nested, "good", words)
 
 
 def _weights(sample: Sample) -> Diagnostic:

@@ -15,15 +15,16 @@ from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
-from keyhole.models.sequential.allowance import Allowance, allowance_of
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import RECORD, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.observed import Observed, design_effect
 from keyhole.models.sequential.order import Order, key_orders
+from keyhole.models.sequential.scatter import Scatter
 from keyhole.models.sequential.screening import MOST_PAIRS
-from keyhole.population.multinomial import MultinomialUnsampled
+from keyhole.models.sequential.shift import Shift, shift_of
+from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 
@@ -46,7 +47,7 @@ class SequentialLogit:
     three_way
         Three-way terms that one factor may have.
     nested
-        Subsamples that measure what the model misses; 0 to take it from other populations alone.
+        Subsamples that check the law on the sample itself; 0 to rely on other populations alone.
     draws
         Draws of the parameters behind the intervals.
     """
@@ -82,7 +83,7 @@ class SequentialLogit:
         observed = Observed.of(sample)
         orders = key_orders(observed, self.orders)
         laws = self._fit_orders(sample, observed, orders, rng, progress)
-        allowance = allowance_of(
+        shift = shift_of(
             sample,
             observed,
             self.nested,
@@ -94,9 +95,9 @@ class SequentialLogit:
         unique = sample.table.uniques
         draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
         scores = joint_scores(laws, unique, draws, rng)
-        shifts = allowance.mean + allowance.deviation * _symmetric(len(scores), rng)
+        shifts = shift.mean + shift.deviation * _symmetric(len(scores), rng)
         standard = self == SequentialLogit()
-        return SequentialLogitFit(sample, observed, tuple(laws), allowance, scores, shifts, standard)
+        return SequentialLogitFit(sample, observed, tuple(laws), shift, scores, shifts, Scatter(), standard)
 
     def _fit_orders(
         self, sample: Sample, observed: Observed, orders: Sequence[Order], rng: Generator, progress: Progress
@@ -139,12 +140,14 @@ class SequentialLogitFit:
     ----------
     laws
         The joint law in each order.
-    allowance
-        How much more probable seen cells are than the model says.
+    shift
+        By how much every log p may be off.
     scores
         Standard normal scores of log p (draws, uniques).
     shifts
-        The allowance of each draw.
+        The shift of each draw.
+    scatter
+        How cells scatter around the law.
     standard
         Whether the settings are those that were checked on real populations.
     """
@@ -152,9 +155,10 @@ class SequentialLogitFit:
     sample: Sample
     observed: Observed
     laws: tuple[JointLaw, ...]
-    allowance: Allowance
+    shift: Shift
     scores: NDArray[np.float32] = field(repr=False)
     shifts: Vector = field(repr=False)
+    scatter: Scatter = field(default_factory=Scatter)
     standard: bool = True
 
     @property
@@ -167,30 +171,29 @@ class SequentialLogitFit:
 
     @cached_property
     def posterior(self) -> CellPosterior:
-        """The posterior of the sample-unique cells' probabilities, before the allowance."""
+        """The posterior of the sample-unique cells' probabilities in the law, before scatter and shift."""
         unique = self.sample.table.uniques
         return CellPosterior.pooled([law.moments[unique] for law in self.laws])
 
     @cached_property
-    def unsampled_share(self) -> Vector:
-        """For each unique, its cell's share of the unsampled people over its share of all people.
+    def sides(self) -> tuple[Vector, Vector]:
+        """For each unique, the people in and outside of the sample who count for its cell.
 
-        1 in a simple random sample. With weights a person of the cell is in the sample with probability 1/w, so
-        that N p (1 - 1/w) people of the cell are expected outside of it.
+        n and N - n in a simple random sample. With weights a person of the cell is in the sample with probability
+        1/w, so that N p / w people of the cell are expected in it and N p (1 - 1/w) outside of it.
         """
         table, people = self.sample.table, self.sample.population_size
         unique = table.uniques
         if table.weights is None or not self.sample.unsampled_size:
-            return np.ones(len(unique))
-        scaled = table.weights[unique] * (people / table.weights.sum())
-        outside = 1.0 - 1.0 / np.maximum(scaled, 1.0)
-        return np.asarray(outside * people / self.sample.unsampled_size)
+            chance = np.full(len(unique), self.sample.sample_size / people)
+        else:
+            chance = 1.0 / np.maximum(table.weights[unique] * (people / table.weights.sum()), 1.0)
+        return people * chance, people * (1.0 - chance)
 
-    def unsampled(self) -> Iterator[MultinomialUnsampled]:
-        """One law per draw of the parameters and of the allowance."""
+    def unsampled(self) -> Iterator[NegativeBinomialUnsampled]:
+        """One law per draw of the parameters and of the shift."""
         for scores, shift in zip(self.scores, self.shifts, strict=True):
-            probability = np.exp(np.minimum(self.posterior.log_draw(scores) + shift, 0.0)) * self.unsampled_share
-            yield MultinomialUnsampled(np.minimum(probability, 1.0), self.sample.unsampled_size)
+            yield self.scatter.unsampled(self.posterior.log_draw(scores) + shift, *self.sides)
 
     @cached_property
     def dependence(self) -> Dependence:
@@ -204,9 +207,7 @@ class SequentialLogitFit:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        checks = diagnose(
-            self.sample, self.laws, self.allowance, self.dependence, self.log_score, self._by_order()
-        )
+        checks = diagnose(self.sample, self.laws, self.shift, self.dependence, self.log_score, self._by_order())
         return (*checks, RECORD.diagnostic()) if self._was_checked_elsewhere() else checks
 
     def _was_checked_elsewhere(self) -> bool:
@@ -216,10 +217,11 @@ class SequentialLogitFit:
 
     def _by_order(self) -> tuple[Vector, Vector]:
         """tau1 and tau2 of each order alone, at the mean of the posterior of the parameters."""
-        unique, trials = self.sample.table.uniques, self.sample.unsampled_size * self.unsampled_share
+        unique, (sampled, trials) = self.sample.table.uniques, self.sides
         found = []
         for law in self.laws:
-            alone = CellPosterior.pooled([law.moments[unique]]).unsampled(trials, self.allowance.mean)
+            own = CellPosterior.pooled([law.moments[unique]])
+            alone = self.scatter.around(own, sampled).unsampled(trials, self.shift.mean)
             found.append((float(alone.prob_none().sum()), float(alone.mean_match().sum())))
         return np.array([one for one, _ in found]), np.array([two for _, two in found])
 

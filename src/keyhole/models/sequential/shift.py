@@ -1,10 +1,10 @@
-r"""How much the model misses: people fall into seen cells more often than a smooth law says.
+r"""A common shift of log p: what the sample says of itself when it plays the population.
 
-Terms beyond the three-way ones are left out, and records are seen where they are, so the cells of the sample
-hold more people than the fit expects: on average their true probability is :math:`e^s` times the posterior's,
-the same for samples of 500 and of 10,000 records (``docs/explanation/sequential-logit.md`` shows the study).
-The allowance s has a prior from that study. Nested subsampling measures it on the sample at hand, with the
-sample as a population whose truth is known, and the two are combined.
+Nested subsampling takes the sample as a population whose truth is known, fits subsamples of it and measures the
+shift of log p that would have made their risk right. With the scatter of cells in the law that shift is near zero
+on every real table of the study, whatever the sampling fraction; its prior says so, and subsamples move it a
+little. They see cells of one in thousands, not those of one in millions on which the risk of the sample depends,
+so they are a check more than a correction.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,18 @@ from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.joint import fit_joint
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import key_orders
+from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_MEAN, PRIOR_DEVIATION = 0.08, 0.02
-"""Of s, over the real populations of the study."""
+PRIOR_DEVIATION = 0.03
+"""Of the shift, between populations."""
 
 SAMPLE_VARIANCE = 5.6
-"""Divided by n, the variance of s between samples of one population: which terms a sample shows is chance."""
-
-EXTRAPOLATION = 0.03
-"""How much smaller s is in a subsample of a sample than in the sample of its population, on average."""
+"""Divided by n, the shift's variance between samples of one population: which terms a sample shows is chance."""
 
 NESTED_DEVIATION = 0.08
-"""How far nested subsampling is from s beyond the spread of its replicates: one sample is one population."""
+"""How far nested subsampling is from the shift beyond the spread of its replicates: it sees one sample."""
 
 FEWEST_RECORDS = 2000
 """Below this a subsample has too few uniques to say anything."""
@@ -43,12 +41,12 @@ SMALLEST, LARGEST = 500, 2000
 """The size of a subsample: a tenth of the sample, within these bounds."""
 
 FURTHEST = 2.0
-"""The allowance is looked for within plus and minus this."""
+"""The shift is looked for within plus and minus this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """The allowance's mean and deviation, and what nested subsampling found, if it ran."""
+class Shift:
+    """The shift's mean and deviation, and what nested subsampling found, if it ran."""
 
     mean: float
     deviation: float
@@ -61,11 +59,10 @@ class Allowance:
         """How many deviations the sample's own measure is from what other populations showed."""
         if self.nested is None or self.nested_deviation is None:
             return 0.0
-        spread = np.hypot(self.nested_deviation, PRIOR_DEVIATION)
-        return float((self.nested + EXTRAPOLATION - PRIOR_MEAN) / spread)
+        return float(self.nested / np.hypot(self.nested_deviation, PRIOR_DEVIATION))
 
 
-def allowance_of(
+def shift_of(
     sample: Sample,
     observed: Observed,
     replicates: int,
@@ -74,10 +71,10 @@ def allowance_of(
     most_pairs: int,
     rng: Generator,
     progress: Progress,
-) -> Allowance:
+) -> Shift:
     """The prior, updated by nested subsampling where the sample is large enough for it."""
     chance = SAMPLE_VARIANCE / sample.sample_size
-    unasked = Allowance(PRIOR_MEAN, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
+    unasked = Shift(0.0, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
     alone = sum(size > 1 for size in observed.sizes) < 2
     if replicates == 0 or alone or not sample.uniques or sample.sample_size < FEWEST_RECORDS:
         return unasked
@@ -96,8 +93,8 @@ def allowance_of(
     jackknife = np.sqrt((replicates - 1) * np.var(without)) if replicates > 1 else 0.0
     deviation = float(np.hypot(jackknife, NESTED_DEVIATION))
     weight = PRIOR_DEVIATION**2 / (PRIOR_DEVIATION**2 + deviation**2)
-    mean = PRIOR_MEAN + weight * (found + EXTRAPOLATION - PRIOR_MEAN)
-    return Allowance(mean, float(np.sqrt(PRIOR_DEVIATION**2 * (1 - weight) + chance)), found, deviation, size)
+    left = float(np.sqrt(PRIOR_DEVIATION**2 * (1 - weight) + chance))
+    return Shift(weight * found, left, found, deviation, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,17 +116,17 @@ def _subsample(
     unique = taken[taken > 0] == 1
     population = counts[taken > 0][unique]
     truth = float((population == 1).sum() + (1.0 / population).sum())
-    return _Run(CellPosterior.pooled([law.moments[unique]]), truth)
+    return _Run(Scatter().around(CellPosterior.pooled([law.moments[unique]]), size), truth)
 
 
 def _solve(runs: Sequence[_Run], unsampled: int) -> float:
-    """The allowance under which expected tau1 + tau2 of all subsamples equal the truth, or the nearest bound."""
+    """The shift under which expected tau1 + tau2 of all subsamples equal the truth, or the nearest bound."""
     truth = sum(run.truth for run in runs)
 
-    def excess(allowance: float) -> float:
+    def excess(shift: float) -> float:
         total = 0.0
         for run in runs:
-            law = run.posterior.unsampled(unsampled, allowance)
+            law = run.posterior.unsampled(unsampled, shift)
             total += float(law.prob_none().sum() + law.mean_match().sum())
         return total - truth
 

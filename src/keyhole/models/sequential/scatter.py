@@ -1,0 +1,65 @@
+r"""How cells scatter around the law: what no term of the model explains.
+
+The true probability of a cell is the law's times :math:`\theta_k \sim \mathrm{Gamma}(\alpha_k, \alpha_k)` of
+mean one over all cells and of a variance that rises as cells get rare,
+
+.. math:: 1/\alpha_k = \sqrt{p_1 / p_k}.
+
+In a cell with f records :math:`\theta_k \sim \mathrm{Gamma}(\alpha_k + f, \alpha_k + n p_k)`: a rare cell that was
+seen is a crowded one more often than not. The unsampled count is then negative binomial.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from keyhole.arrays import Vector
+from keyhole.models.sequential.cell_posterior import CellPosterior
+from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
+from keyhole.population.negative_binomial import NegativeBinomialUnsampled
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """The law of the factors.
+
+    Attributes
+    ----------
+    unit
+        The probability p_1 at which the variance of the factor is one: 6e-8 on the samples of seven tables of two
+        populations, at every sample size from 1,000 on (``docs/explanation/sequential-logit.md`` shows the study).
+    """
+
+    unit: float = 6e-8
+
+    def shape(self, log_p: Vector) -> Vector:
+        """alpha at given log probabilities.
+
+        Examples
+        --------
+        >>> Scatter(1e-8).shape(np.log([1e-8, 1e-6, 1e-4])).round(9).tolist()
+        [1.0, 10.0, 100.0]
+        """
+        if self.unit == 0.0:
+            return np.full(len(log_p), HIGHEST_SHAPE)
+        return np.asarray(np.exp(np.minimum((log_p - np.log(self.unit)) / 2, np.log(HIGHEST_SHAPE))))
+
+    def unsampled(self, log_p: Vector, sampled: Vector | int, trials: Vector | int) -> NegativeBinomialUnsampled:
+        """The law of the unsampled counts of cells with one record, their probability in the law being known.
+
+        Parameters
+        ----------
+        sampled, trials
+            People in and outside of the sample, as they count for each cell.
+        """
+        p = np.exp(np.minimum(log_p, 0.0))
+        rate = self.shape(log_p) + sampled * p
+        return NegativeBinomialUnsampled(self.shape(log_p) + 1.0, rate / (rate + trials * p))
+
+    def around(self, cells: CellPosterior, sampled: Vector | int) -> CellPosterior:
+        """The posterior of the scattered probabilities of cells with one record: log moments add up."""
+        mean = cells.mean + np.log(cells.shape) - special.digamma(cells.shape)
+        shape = self.shape(mean)
+        log_factor = special.digamma(shape + 1.0) - np.log(shape + sampled * np.exp(mean))
+        return CellPosterior(cells.mean + log_factor, 1.0 / (1.0 / cells.shape + 1.0 / (shape + 1.0)))

@@ -1,0 +1,62 @@
+"""The scatter of cells around the law, against simulated people."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from keyhole.models.sequential.cell_posterior import CellPosterior
+from keyhole.models.sequential.scatter import Scatter
+
+SAMPLED, UNSAMPLED = 4_000, 60_000
+
+
+def scattered_people(p: np.ndarray, scatter: Scatter, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Records and unsampled people of cells whose probabilities scatter around p."""
+    alpha = scatter.shape(np.log(p))
+    theta = rng.gamma(alpha, 1.0 / alpha)
+    return rng.poisson(SAMPLED * p * theta), rng.poisson(UNSAMPLED * p * theta)
+
+
+@pytest.mark.parametrize("p", [2e-6, 3e-5, 4e-4])
+@pytest.mark.parametrize("broken", [False, True])
+def test_cells_with_one_record_hold_what_the_law_says(p: float, broken: bool) -> None:
+    """The broken law forgets that the cell was seen."""
+    scatter = Scatter(1e-5)
+    records, others = scattered_people(np.full(1_500_000, p), scatter, np.random.default_rng(60))
+    seen = others[records == 1]
+    law = scatter.unsampled(np.log([p]), 0 if broken else SAMPLED, UNSAMPLED)
+    if broken:
+        law = type(law)(law.shape - 1.0, law.probability)
+    alone, match = (seen == 0).mean(), (1.0 / (1 + seen)).mean()
+    errors = np.array([(seen == 0).std(), (1.0 / (1 + seen)).std()]) / np.sqrt(len(seen))
+    z = (np.array([law.prob_none()[0], law.mean_match()[0]]) - [alone, match]) / np.maximum(errors, 1e-12)
+    assert (np.abs(z).max() < 4) is not broken
+
+
+def test_a_known_probability_that_scatters_is_the_same_law_either_way() -> None:
+    log_p = np.linspace(-14, -6, 30)
+    known = CellPosterior(log_p, np.full(30, 1e6))
+    one = Scatter().around(known, SAMPLED).unsampled(UNSAMPLED)
+    other = Scatter().unsampled(log_p, SAMPLED, UNSAMPLED)
+    np.testing.assert_allclose(one.prob_none(), other.prob_none(), rtol=1e-3, atol=1e-12)
+    np.testing.assert_allclose(one.mean_match(), other.mean_match(), rtol=1e-3)
+
+
+def test_without_scatter_the_counts_are_poisson() -> None:
+    log_p = np.linspace(-14, -6, 30)
+    law = Scatter(0.0).unsampled(log_p, SAMPLED, UNSAMPLED)
+    mean = UNSAMPLED * np.exp(log_p)
+    np.testing.assert_allclose(law.prob_none(), np.exp(-mean), rtol=0.02, atol=1e-12)
+    np.testing.assert_allclose(law.mean_match(), -np.expm1(-mean) / mean, rtol=1e-3)
+
+
+def test_rare_cells_that_were_seen_are_crowded() -> None:
+    """The rarer the cell, the more people it holds against the law; common cells with one record hold fewer."""
+    p = np.array([1e-7, 1e-6, 1e-5, 1e-3])
+    found = Scatter().around(CellPosterior(np.log(p), np.full(4, 1e6)), SAMPLED)
+    shape = Scatter().shape(np.log(p))
+    expected = (shape + 1) / (shape + SAMPLED * p)
+    assert np.all(np.diff(expected) < 0)
+    assert expected[0] > 1.5
+    assert expected[-1] < 1.0
+    np.testing.assert_allclose(np.exp(found.mean - special.digamma(shape + 1) + np.log(shape + 1)) / p, expected)
