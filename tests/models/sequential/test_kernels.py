@@ -126,7 +126,6 @@ def test_gradient_and_information_by_differences(data: Conditional, theta: Vecto
 def test_information_in_all_its_forms(data: Conditional, theta: Vector) -> None:
     levels = twins.information(data, theta)
     contrasts = twins.to_contrasts(data, levels)
-    K = data.levels - 1
     H = np.zeros_like(contrasts)
     kernels.information(*data.layout, data.records, theta, data.contrast, H)
     np.testing.assert_allclose(np.tril(H), np.tril(contrasts), **CLOSE)
@@ -136,11 +135,11 @@ def test_information_in_all_its_forms(data: Conditional, theta: Vector) -> None:
     draw_kernels.information_times(*data.layout, data.records, theta, vectors, product)
     np.testing.assert_allclose(product.reshape(3, -1), 1 + vectors.reshape(3, -1) @ levels, **CLOSE)
 
-    diagonal = np.zeros((data.rows, K, K))
-    draw_kernels.diagonal_information(*data.layout, data.records, theta, data.contrast, diagonal)
+    diagonal = np.zeros((data.rows, data.levels, data.levels))
+    draw_kernels.diagonal_information(*data.layout, data.records, theta, diagonal)
     for row in range(data.rows):
-        place = slice(row * K, (row + 1) * K)
-        np.testing.assert_allclose(diagonal[row], contrasts[place, place], **CLOSE)
+        place = slice(row * data.levels, (row + 1) * data.levels)
+        np.testing.assert_allclose(diagonal[row], levels[place, place], **CLOSE)
 
 
 def test_score_noise_has_the_information_as_covariance(data: Conditional, theta: Vector) -> None:

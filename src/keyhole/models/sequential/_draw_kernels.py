@@ -6,7 +6,7 @@ Shapes are those of ``_kernels``; vectors and draws are (S, R, L).
 import numpy as np
 from numba import njit
 
-from keyhole.models.sequential._kernels import curvature_of, softmax
+from keyhole.models.sequential._kernels import softmax
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -54,20 +54,20 @@ def score_noise(feature, allowed, mask, records, theta, rng, noise):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def diagonal_information(feature, allowed, mask, records, theta, contrast, diagonal):
-    """Adds the K by K diagonal blocks of the Fisher information, one per parameter row, to ``diagonal``."""
+def diagonal_information(feature, allowed, mask, records, theta, diagonal):
+    """Adds the diagonal blocks of the Fisher information in level space to ``diagonal`` (R, L, L)."""
     C, B = feature.shape
-    L, K = contrast.shape
+    L = theta.shape[1]
     p = np.empty(L)
-    M = np.empty((K, K))
     for i in range(C):
         softmax(feature, i, theta, mask[allowed[i]], p)
-        curvature_of(p, contrast, records[i], M)
         for b in range(B):
             row = feature[i, b]
-            for a in range(K):
-                for d in range(K):
-                    diagonal[row, a, d] += M[a, d]
+            for a in range(L):
+                mass = records[i] * p[a]
+                diagonal[row, a, a] += mass
+                for d in range(L):
+                    diagonal[row, a, d] -= mass * p[d]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

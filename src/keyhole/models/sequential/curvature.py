@@ -166,8 +166,9 @@ class SampledCurvature:
     @cached_property
     def _preconditioner(self) -> Vector:
         data = self.data
-        blocks = np.zeros((data.rows, data.levels - 1, data.levels - 1))
-        draw_kernels.diagonal_information(*data.layout, data.records, self.theta, data.contrast, blocks)
+        by_level = np.zeros((data.rows, data.levels, data.levels))
+        draw_kernels.diagonal_information(*data.layout, data.records, self.theta, by_level)
+        blocks = data.contrast.T @ by_level @ data.contrast
         blocks += self.penalty[:, None, None] * np.eye(data.levels - 1)
         return np.asarray(data.contrast @ np.linalg.inv(blocks) @ data.contrast.T)
 
