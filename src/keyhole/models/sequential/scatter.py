@@ -27,11 +27,11 @@ class Scatter:
     Attributes
     ----------
     unit
-        The probability p_1 at which the variance of the factor is one: 6e-8 on the samples of seven tables of two
+        The probability p_1 at which the variance of the factor is one: 5e-8 on the samples of seven tables of two
         populations, at every sample size from 1,000 on (``docs/explanation/sequential-logit.md`` shows the study).
     """
 
-    unit: float = 6e-8
+    unit: float = 5e-8
 
     def shape(self, log_p: Vector) -> Vector:
         """alpha at given log probabilities.

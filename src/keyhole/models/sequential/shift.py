@@ -22,13 +22,13 @@ from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_DEVIATION = 0.03
+PRIOR_DEVIATION = 0.02
 """Of the shift, between populations."""
 
-SAMPLE_VARIANCE = 5.6
-"""Divided by n, the shift's variance between samples of one population: which terms a sample shows is chance."""
+SAMPLE_VARIANCE = 0.8
+"""Divided by n, the shift's variance between samples of one population: penalties and terms are estimated too."""
 
-NESTED_DEVIATION = 0.08
+NESTED_DEVIATION = 0.04
 """How far nested subsampling is from the shift beyond the spread of its replicates: it sees one sample."""
 
 FEWEST_RECORDS = 2000
