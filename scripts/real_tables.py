@@ -78,8 +78,24 @@ class Population:
         """A simple random sample without replacement, drawn as SOURCE.md says, and its truth."""
         chosen = np.random.default_rng(seed).choice(len(self.people), size, replace=False)
         table = ContingencyTable.from_codes(self.keys, self.people[chosen])
-        found = self.table.find(table.cells[table.uniques])
-        return Sample(table, len(self.people), zeros), Truth(self.table.counts[found])
+        return Sample(table, len(self.people), zeros), self._truth(table)
+
+    def stratified(self, size: int, seed: int, stratum: str) -> tuple[Sample, Truth]:
+        """A sample with equally many records from every level of a key, weighted by people per record."""
+        rng = np.random.default_rng(seed)
+        of_key = self.people[:, [key.name for key in self.keys].index(stratum)]
+        levels, counts = np.unique(of_key, return_counts=True)
+        taken = np.minimum(counts, size // len(levels))
+        chosen = [
+            rng.choice(np.flatnonzero(of_key == level), n, replace=False)
+            for level, n in zip(levels, taken, strict=True)
+        ]
+        weights = np.repeat(counts / taken, taken)
+        table = ContingencyTable.from_codes(self.keys, self.people[np.concatenate(chosen)], weights=weights)
+        return Sample(table, len(self.people)), self._truth(table)
+
+    def _truth(self, table: ContingencyTable) -> Truth:
+        return Truth(self.table.counts[self.table.find(table.cells[table.uniques])])
 
 
 def read_population(table: RealTable, folder: Path) -> Population:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -33,13 +33,25 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Task:
-    """One sample of one table, and the model that looks at it; ``zeros`` are rules in YAML, or nothing."""
+    """One sample of one table, and the model that looks at it.
+
+    Attributes
+    ----------
+    zeros
+        Rules in YAML, or nothing.
+    stratum
+        The key of whose levels equally many records are drawn, or nothing for a simple random sample.
+    blind
+        Whether the model is kept from seeing the weights of a stratified sample.
+    """
 
     table: str
     size: int
     seed: int
     model: str = "sequential-logit"
     zeros: str = ""
+    stratum: str = ""
+    blind: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +148,7 @@ def _fitted(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterable[tuple[Ta
         for done, future in enumerate(as_completed(waiting), 1):
             task = waiting.pop(future)
             where = f"{done}/{len(tasks)} {task.model} {task.table} n={task.size:,} seed={task.seed}"
-            where += " zeros" if task.zeros else ""
+            where += " zeros" if task.zeros else f" by {task.stratum}" if task.stratum else ""
             try:
                 result = future.result()
             except BrokenProcessPool:
@@ -155,7 +167,12 @@ def fit_task(task: Task, folder: Path, source: str) -> Result:
         raise RuntimeError(f"The files of {task.model} changed while the processes started. Run again.")
     population = _population(task.table, folder)
     zeros = _zeros(task.table, folder, task.zeros) if task.zeros else None
-    sample, truth = population.sampled(task.size, task.seed, zeros)
+    if task.stratum:
+        sample, truth = population.stratified(task.size, task.seed, task.stratum)
+        if task.blind:
+            sample = replace(sample, table=replace(sample.table, weights=None, squared_weights=None))
+    else:
+        sample, truth = population.sampled(task.size, task.seed, zeros)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         return Result.of(assess_risk(model_called(task.model), sample, seed=task.seed), truth)
@@ -221,7 +238,7 @@ def _in_words(result: Result) -> str:
 def _key(task: Task, folder: Path) -> str:
     """Everything that the result depends on; of the code, the version and the files beside the model."""
     told = {
-        **asdict(task),
+        **{name: value for name, value in asdict(task).items() if value or name not in ("stratum", "blind")},
         "settings": dict(model_called(task.model).settings),
         "version": keyhole.__version__,
         "source": _source(task.model),

@@ -1,10 +1,10 @@
 """How far is the sequential logit from the truth on real populations? Prints Markdown tables.
 
-    python scripts/sequential_logit_on_real_tables.py [--compare] [--zeros] [--tables NAMES] [--seeds 20]
+    python scripts/sequential_logit_on_real_tables.py [--compare] [--zeros] [--weights] [--tables NAMES] [--seeds 20]
 
-Without --compare and --zeros: errors and coverage over repeated samples of every table. With --compare: other
-models beside it on one sample of each table. With --zeros: what declared structural zeros change. Finished fits
-are remembered in a file, so an interrupted run goes on where it was; --jobs 0 prints what is remembered and fits
+Without a part: errors and coverage over repeated samples of every table. With --compare: other models beside it on
+one sample of each table. With --zeros: what declared structural zeros change. With --weights: samples with equally
+many records from each level of a key, with and without their weights. Finished fits are remembered in a file, so an interrupted run goes on where it was; --jobs 0 prints what is remembered and fits
 nothing. Populations that are not on this machine are skipped. Progress is on stderr.
 """
 
@@ -18,10 +18,12 @@ from real_tables import BY_NAME, DEFAULT_FOLDER, population_size
 from remembered_fits import BINS, ROOT, Interval, Result, Task, run_tasks
 
 SIZES = "1000,5000,10000,5%"
-SEEDS, ZEROS_SEEDS = 20, 10
+SEEDS, ZEROS_SEEDS, WEIGHTS_SEEDS = 20, 10, 10
 COMPARED = ("sequential-logit", "two-way", "latent-class", "pitman")
 COMPARED_SIZE, COMPARED_SEED = 5000, 1
 ZEROS_SIZES = ("1000", "5000")
+STRATA = {"kdd_CA10": "RACE5", "eph_CA10": "REGION"}
+WEIGHTS_SIZE = 5000
 
 MEDIAN_OF_ABSOLUTE_NORMAL = 0.6745
 """The median of |Z|: what a median absolute error is in standard deviations."""
@@ -63,18 +65,21 @@ ZEROS = {
 def main() -> None:
     """Print the parts that were asked for."""
     options = arguments()
-    if not options.compare and not options.zeros:
+    if not options.compare and not options.zeros and not options.weights:
         report_validation(options)
     if options.compare:
         report_comparison(options)
     if options.zeros:
         report_zeros(options)
+    if options.weights:
+        report_weights(options)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The sequential logit against the truth on real tables.")
     parser.add_argument("--compare", action="store_true", help="other models beside it, on one sample a table")
     parser.add_argument("--zeros", action="store_true", help="with and without declared structural zeros")
+    parser.add_argument("--weights", action="store_true", help="stratified samples, with and without weights")
     parser.add_argument("--tables", default=",".join(BY_NAME), help="names, with commas between them")
     parser.add_argument("--sizes", default=SIZES, help="sample sizes, or percentages of the population")
     parser.add_argument("--seeds", type=int, help=f"samples of each size (default {SEEDS}; zeros {ZEROS_SEEDS})")
@@ -279,6 +284,25 @@ def report_zeros(options: argparse.Namespace) -> None:
     for name in tables:
         print(f"# {name}{ZEROS[name]}", end="")
     print("```")
+
+
+def report_weights(options: argparse.Namespace) -> None:
+    """Stratified samples of equal sizes, the weights given or not."""
+    seeds = options.seeds or WEIGHTS_SEEDS
+    tables = [name for name in options.tables if name in STRATA]
+    tasks = [
+        Task(name, WEIGHTS_SIZE, seed + 1, stratum=STRATA[name], blind=blind)
+        for name in tables
+        for blind in (False, True)
+        for seed in range(seeds)
+    ]
+    found = run_tasks(tasks, options.folder, options.cache, options.jobs)
+    print(HEAD.format("table | strata | weights"))
+    print(RULE.format("---|---|---"))
+    for name in tables:
+        for words, blind in (("given", False), ("ignored", True)):
+            results = [result for task, result in found.items() if task.table == name and task.blind is blind]
+            print_row(f"{name} | {STRATA[name]} | {words}", results)
 
 
 def _with(task: Task) -> bool:
