@@ -1,11 +1,12 @@
 """How far is the sequential logit from the truth on real populations? Prints Markdown tables.
 
-    python scripts/sequential_logit_on_real_tables.py [--compare] [--zeros] [--weights] [--tables NAMES] [--seeds 20]
+    python scripts/sequential_logit_on_real_tables.py [--compare] [--zeros] [--weights] [--tables NAMES]
 
 Without a part: errors and coverage over repeated samples of every table. With --compare: other models beside it on
 one sample of each table. With --zeros: what declared structural zeros change. With --weights: samples with equally
-many records from each level of a key, with and without their weights. Finished fits are remembered in a file, so an interrupted run goes on where it was; --jobs 0 prints what is remembered and fits
-nothing. Populations that are not on this machine are skipped. Progress is on stderr.
+many records from each level of a key, with and without their weights. Finished fits are remembered in a file, so an
+interrupted run goes on where it was; --jobs 0 prints what is remembered and fits nothing. Populations that are not
+on this machine are skipped. Progress is on stderr.
 """
 
 import argparse
