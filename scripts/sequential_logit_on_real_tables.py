@@ -4,7 +4,7 @@
 
 Without a part: errors and coverage over repeated samples of every table. With --compare: other models beside it on
 one sample of each table. With --zeros: what declared structural zeros change. With --weights: samples with equally
-many records from each level of a key, with and without their weights. Finished fits are remembered in a file, so an
+many records from each level of a key, with and without their weights. Fits are remembered in a file, so an
 interrupted run goes on where it was; --jobs 0 prints what is remembered and fits nothing. Populations that are not
 on this machine are skipped. Progress is on stderr.
 """

@@ -1,7 +1,7 @@
 """How do cells scatter around the sequential logit on real populations? Prints Markdown tables.
 
 For samples of every real table: the error of tau1 and tau2 by what is done with the posterior of log p; how many
-people rare cells hold against the fit; how the error moves with the sampling fraction, in populations thinned to a
+people rare cells hold against the fit, and what that says of the factor behind it; how the error moves with the sampling fraction, in populations thinned to a
 part of their people; and the unit of the scatter that fits each population best, tried on the other. The seeds are
 not those of the validation.
 
@@ -19,7 +19,8 @@ from multiprocessing import get_context
 import numpy as np
 from real_tables import BY_NAME, DEFAULT_FOLDER, Population, read_population
 from scipy import special
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
+from scipy.stats import nbinom
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.sequential.cell_posterior import CellPosterior
@@ -80,6 +81,7 @@ def main() -> None:
         studied = list(pool.map(study, places))
     print_functionals(studied)
     print_crowding(studied)
+    print_free_fit(studied)
     print_fractions(studied)
     print_units(studied)
 
@@ -169,6 +171,36 @@ def _root(excess: Callable[[float], float]) -> float:
     if excess(-FURTHEST) <= 0 or excess(FURTHEST) >= 0:
         return np.nan
     return float(brentq(excess, -FURTHEST, FURTHEST, xtol=1e-3))
+
+
+def print_free_fit(studied: Sequence[Studied]) -> None:
+    """What the population counts say of the factor of seen cells when nothing ties its parts together.
+
+    log E p moves by h + log(1 + d/(n p)) - log(1 + t n p), and 1/shape grows by s. A gamma factor of variance t has
+    h = log(1 + t) and s = t/(1 + t).
+    """
+    print("\nThe factor of seen cells, fitted freely:\n")
+    print("| population | n | h | t | s | d |\n|---|---|---|---|---|---|")
+    for source, size in product(sorted({one.source for one in studied}), SIZES):
+        own = [one for one in studied if one.source == source and one.size == size]
+        bounds = [(-0.5, 0.5), (0.0, 2.0), (0.0, 2.0), (-15.0, -2.0)]
+        found = minimize(_surprise, [0.0, 0.05, 0.05, -6.0], args=(own,), method="L-BFGS-B", bounds=bounds).x
+        print(f"| {source} | {size} | {found[0]:.2f} | {found[1]:.2f} | {found[2]:.2f} | {np.exp(found[3]):.4f} |")
+
+
+def _surprise(factor: Vector, studied: Iterable[Studied]) -> float:
+    """Minus the log likelihood of the population counts under negative binomial laws."""
+    h, t, s, log_d = factor
+    total = 0.0
+    for one in studied:
+        posterior, others = one.posterior, one.population_counts - 1
+        log_mean = posterior.mean + np.log(posterior.shape) - special.digamma(posterior.shape)
+        expected = one.records * np.exp(log_mean)
+        log_mean = log_mean + h + np.log1p(np.exp(log_d) / expected) - np.log1p(t * expected)
+        shape = 1.0 / (1.0 / posterior.shape + s)
+        mean = (one.people - one.records) * np.exp(log_mean)
+        total -= float(nbinom.logpmf(others, shape, shape / (shape + mean)).sum())
+    return total
 
 
 def print_fractions(studied: Sequence[Studied]) -> None:
