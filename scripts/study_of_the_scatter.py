@@ -1,9 +1,9 @@
 """How do cells scatter around the sequential logit on real populations? Prints Markdown tables.
 
 For samples of every real table: the error of tau1 and tau2 by what is done with the posterior of log p; how many
-people rare cells hold against the fit, and what that says of the factor behind it; how the error moves with the sampling fraction, in populations thinned to a
-part of their people; and the unit of the scatter that fits each population best, tried on the other. The seeds are
-not those of the validation.
+people rare cells hold against the fit, and what that says of the factor behind it; how the error moves with the
+sampling fraction, in populations thinned to a part of their people; and the error by the unit of the scatter, for
+each population. The seeds are not those of the validation.
 
     python scripts/study_of_the_scatter.py [--seeds 2] [--jobs 2] [--tables NAMES]
 """
@@ -176,8 +176,8 @@ def _root(excess: Callable[[float], float]) -> float:
 def print_free_fit(studied: Sequence[Studied]) -> None:
     """What the population counts say of the factor of seen cells when nothing ties its parts together.
 
-    log E p moves by h + log(1 + d/(n p)) - log(1 + t n p), and 1/shape grows by s. A gamma factor of variance t has
-    h = log(1 + t) and s = t/(1 + t).
+    log E p moves by h + log(1 + d/(n p)) - log(1 + t n p), and 1/shape grows by s. A gamma factor of variance t
+    has h = log(1 + t) and s = t/(1 + t).
     """
     print("\nThe factor of seen cells, fitted freely:\n")
     print("| population | n | h | t | s | d |\n|---|---|---|---|---|---|")

@@ -127,7 +127,7 @@ class Measured:
 
     @property
     def covers(self) -> bool:
-        return bool(np.all((self.coverage >= 0.92) & (self.coverage <= 0.98)))
+        return bool(np.all((self.coverage >= 0.93) & (self.coverage <= 0.97)))
 
     def __str__(self) -> str:
         truth = np.mean(self.truth, axis=0)
