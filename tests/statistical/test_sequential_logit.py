@@ -146,7 +146,7 @@ def measured(replicates: int, fixed: bool = False) -> tuple[Measured, Measured, 
         fit = with_nothing_missing(found)
         honest.add(list(fit.unsampled()), truth, rng)
         broken.add(list(at_the_mode(found).unsampled()), truth, rng)
-        deviations.append(delta_method(fit, rng))
+        deviations.append(delta_method(replace(fit, shifts=np.zeros_like(fit.shifts)), rng))
     return honest, broken, np.array(deviations)
 
 

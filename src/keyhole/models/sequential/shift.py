@@ -22,8 +22,8 @@ from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_DEVIATION = 0.02
-"""Of the shift, between populations."""
+PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.02, 1.5
+"""Of the shift between populations, and its variance times n: small samples show little of how keys depend."""
 
 SAMPLE_VARIANCE = 0.8
 """Divided by n, the shift's variance between samples of one population: penalties and terms are estimated too."""
@@ -74,7 +74,8 @@ def shift_of(
 ) -> Shift:
     """The prior, updated by nested subsampling where the sample is large enough for it."""
     chance = SAMPLE_VARIANCE / sample.sample_size
-    unasked = Shift(0.0, float(np.sqrt(PRIOR_DEVIATION**2 + chance)))
+    prior = PRIOR_DEVIATION**2 + UNSEEN_VARIANCE / sample.sample_size
+    unasked = Shift(0.0, float(np.sqrt(prior + chance)))
     alone = sum(size > 1 for size in observed.sizes) < 2
     if replicates == 0 or alone or not sample.uniques or sample.sample_size < FEWEST_RECORDS:
         return unasked
@@ -92,8 +93,8 @@ def shift_of(
     without = [_solve(runs[:turn] + runs[turn + 1 :], unsampled) for turn in range(replicates)]
     jackknife = np.sqrt((replicates - 1) * np.var(without)) if replicates > 1 else 0.0
     deviation = float(np.hypot(jackknife, NESTED_DEVIATION))
-    weight = PRIOR_DEVIATION**2 / (PRIOR_DEVIATION**2 + deviation**2)
-    left = float(np.sqrt(PRIOR_DEVIATION**2 * (1 - weight) + chance))
+    weight = prior / (prior + deviation**2)
+    left = float(np.sqrt(prior * (1 - weight) + chance))
     return Shift(weight * found, left, found, deviation, size)
 
 
