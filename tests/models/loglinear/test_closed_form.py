@@ -213,6 +213,29 @@ def test_noise_has_the_covariance_of_the_bootstrap(
     assert np.abs(mean_z).max() < 4
 
 
+class OneAtATime:
+    """Stands in for a generator: of all normal numbers that are asked for, one is 1 and the others are 0."""
+
+    def __init__(self, chosen: int) -> None:
+        self.chosen, self.asked = chosen, 0
+
+    def standard_normal(self, size: int = 1) -> Vector:
+        numbers = (np.arange(self.asked, self.asked + size) == self.chosen).astype(np.float64)
+        self.asked += size
+        return numbers
+
+
+def test_noise_is_a_linear_map_with_exactly_the_covariance_of_the_delta_method(plentiful: Vector) -> None:
+    fit, cells = fit_dense(plentiful, CHAIN), all_cells(SIZES)
+    numbers = 1 + sum(len(factor.totals) for factor in fit.factors)
+    rows = [fit.log_fitted_noise(cells, 1, rng=OneAtATime(each)) for each in range(numbers)]  # type: ignore[arg-type]
+    linear = np.concatenate(rows)
+    exact = delta_covariance(plentiful, decomposed(CHAIN))
+    np.testing.assert_allclose(linear.T @ linear, exact, atol=1e-12 * exact.max())
+    without_total = linear[1:].T @ linear[1:]
+    np.testing.assert_allclose(without_total, exact - 1 / plentiful.sum(), atol=1e-12 * exact.max())
+
+
 def test_wrong_noise_is_rejected(plentiful: Vector, noise: dict[bool, Vector]) -> None:
     """Cells that err on their own, margins that err without regard to their separators, a total left out."""
     exact = delta_covariance(plentiful, decomposed(CHAIN))
