@@ -5,9 +5,10 @@ import pytest
 
 from keyhole.models.sequential.joint import fit_joint
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
-from keyhole.models.sequential.observed import Observed, design_effect, pseudo_counts
+from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import key_orders
 from keyhole.population.sample import Sample
+from keyhole.population.weights import design_effect, pseudo_counts
 from tests.models.sequential.people import dependent_people, sample_of_codes
 
 MODEL = SequentialLogit(orders=1, nested=0, draws=20)

@@ -10,9 +10,9 @@ from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.inference.track_record import TrackRecord
 from keyhole.models.sequential.conditional import Conditional
 from keyhole.models.sequential.joint import JointLaw
-from keyhole.models.sequential.observed import design_effect
 from keyhole.models.sequential.shift import Shift
 from keyhole.population.sample import Sample
+from keyhole.population.weights import design_effect
 
 RECORD = TrackRecord(-10, 31, covered=17, samples=18)
 """tau1 on the samples of the model guide; hundreds more are in ``docs/explanation/sequential-logit.md``."""

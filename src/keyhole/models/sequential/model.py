@@ -19,13 +19,14 @@ from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import RECORD, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
-from keyhole.models.sequential.observed import Observed, design_effect
+from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import Order, key_orders
 from keyhole.models.sequential.scatter import Scatter
 from keyhole.models.sequential.screening import MOST_PAIRS
 from keyhole.models.sequential.shift import Shift, shift_of
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.population.sample import Sample
+from keyhole.population.weights import design_effect, inclusion
 from keyhole.progress import Progress, silent
 
 MOST_ORDERS = 5
@@ -182,12 +183,7 @@ class SequentialLogitFit:
         n and N - n in a simple random sample. With weights a person of the cell is in the sample with probability
         1/w, so that N p / w people of the cell are expected in it and N p (1 - 1/w) outside of it.
         """
-        table, people = self.sample.table, self.sample.population_size
-        unique = table.uniques
-        if table.weights is None or not self.sample.unsampled_size:
-            chance = np.full(len(unique), self.sample.sample_size / people)
-        else:
-            chance = 1.0 / np.maximum(table.weights[unique] * (people / table.weights.sum()), 1.0)
+        chance, people = inclusion(self.sample), self.sample.population_size
         return people * chance, people * (1.0 - chance)
 
     def unsampled(self) -> Iterator[NegativeBinomialUnsampled]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.population.sample import Sample
+from keyhole.population.weights import pseudo_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +54,3 @@ class Observed:
         """The entropy of one key: tells keys with equally many levels apart, whatever their labels."""
         share = np.bincount(self.cells[:, key], self.records) / self.records.sum()
         return float(-(share * np.log(share)).sum())
-
-
-def pseudo_counts(sample: Sample) -> Vector:
-    r"""What each cell counts in the likelihood.
-
-    Without weights its records. With weights the pseudo-likelihood estimates the law of the population, each
-    cell in proportion to its weights, at the effective size of the sample
-    :math:`n_e = (\sum w)^2 / \sum w^2` (Kish): unequal weights cost precision.
-    """
-    table = sample.table
-    counts = table.counts.astype(np.float64)
-    if table.weights is None:
-        return counts
-    return np.asarray(table.weights * (sample.sample_size / design_effect(sample) / table.weights.sum()))
-
-
-def design_effect(sample: Sample) -> float:
-    """n times the sum of squared weights over the square of their sum; 1 without weights or with equal ones.
-
-    Where the squares are not known, records of one cell are taken to weigh alike.
-    """
-    weights, squares, counts = sample.table.weights, sample.table.squared_weights, sample.table.counts
-    if weights is None:
-        return 1.0
-    if squares is None:
-        squares = weights**2 / counts
-    return float(counts.sum() * squares.sum() / weights.sum() ** 2)
