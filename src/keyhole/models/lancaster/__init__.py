@@ -1,0 +1,1 @@
+"""The Lancaster additive model: independence plus the sum of the two-way (and three-way) interactions."""

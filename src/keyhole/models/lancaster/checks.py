@@ -1,0 +1,86 @@
+"""What can go wrong with the Lancaster additive model, in words."""
+
+from typing import TYPE_CHECKING
+
+from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.population.weights import design_effect
+
+if TYPE_CHECKING:
+    from keyhole.models.lancaster.model import LancasterFit
+
+NEGATIVE_MASS = 0.1
+"""Negative probability that speaks of lack of fit; Takemura calls 0.19 substantial."""
+
+
+def diagnose(fit: "LancasterFit") -> tuple[Diagnostic, ...]:
+    """Every check of a fit, good or bad."""
+    found = [_shrinkage(fit), _renormaliser(fit), _without_probability(fit), _missed(fit)]
+    if fit.sample.table.weights is not None:
+        found.append(_weights(fit))
+    found.append(Diagnostic("path", len(fit.shrinkage_path.shrinkage), "good", fit.shrinkage_path.in_words()))
+    return tuple(found)
+
+
+def _shrinkage(fit: "LancasterFit") -> Diagnostic:
+    name, value = "lambda", fit.shrinkage
+    best = float(fit.shrinkage_path.shrinkage[fit.shrinkage_path.best()])
+    asked = fit.shrinkage_path.held_out.asked
+    if len(fit.sample.table.keys) == 1:
+        return Diagnostic(name, value, "good", "There is one key, so nothing to interact.")
+    if asked == 0:
+        words = "Every record has a level that nobody else has: no record can say which lambda is right."
+        return Diagnostic(name, value, "caution", words)
+    if not fit.automatic:
+        words = f"lambda = {value:g} was given; held-out records would have chosen {best:g}."
+        return Diagnostic(name, value, "good", words)
+    words = f"lambda = {value:g} foretells {asked:,} held-out records best."
+    if value == 0.0:
+        words += " That is an edge of the path: the interactions help not at all, the law is independence."
+        return Diagnostic(name, value, "caution", words)
+    if value == 1.0:
+        words += " That is an edge of the path: the interactions are taken in full, and more was not tried."
+        return Diagnostic(name, value, "caution", words)
+    return Diagnostic(name, value, "good", words)
+
+
+def _renormaliser(fit: "LancasterFit") -> Diagnostic:
+    c, g = fit.shrinkage_path.renormaliser, fit.shrinkage_path.place(fit.shrinkage)
+    lost = -float(c.negative[g])
+    words = f"c = {c.value[g]:.4f}: cells with negative probability, set to zero, had {lost:.3f} together."
+    verdict: Verdict = "good"
+    if lost > NEGATIVE_MASS:
+        verdict = "caution"
+        words += " That is substantial: additive interactions do not fit these keys well."
+    if not c.exact:
+        words += (
+            f" The table is beyond the budget of cells: c was estimated from {c.visited:,} sampled cells, "
+            f"standard error {c.error[g]:.2g}."
+        )
+    return Diagnostic("renormaliser", float(c.value[g]), verdict, words)
+
+
+def _without_probability(fit: "LancasterFit") -> Diagnostic:
+    count = int(fit.shrinkage_path.without_probability[fit.shrinkage_path.place(fit.shrinkage)])
+    name = "uniques_without_probability"
+    if count:
+        words = (
+            f"The law gives {count:,} of the {fit.sample.uniques:,} sample-unique combinations no probability, "
+            "although they were seen; they count as unique in the population."
+        )
+        return Diagnostic(name, count, "caution", words)
+    return Diagnostic(name, 0, "good", "Every sample-unique combination has a positive probability.")
+
+
+def _missed(fit: "LancasterFit") -> Diagnostic:
+    share = float(fit.shrinkage_path.held_out.missed[fit.shrinkage_path.place(fit.shrinkage)])
+    words = f"{100 * share:.1f}% of held-out records fall into cells to which the law gives no probability."
+    return Diagnostic("held_out_without_probability", share, "good" if share < 0.05 else "caution", words)
+
+
+def _weights(fit: "LancasterFit") -> Diagnostic:
+    effect = design_effect(fit.sample)
+    words = (
+        "Survey weights enter the margins and each cell's chance of being in the sample (design effect "
+        f"{effect:.2f}). Clustering is not accounted for."
+    )
+    return Diagnostic("design_effect", effect, "good" if effect < 3 else "caution", words)
