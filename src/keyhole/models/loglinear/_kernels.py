@@ -1,0 +1,296 @@
+"""Compiled loops over the cells a fit visits, which are the leaves of a tree with one layer per key.
+
+Shapes, the same in every kernel. A layer has C nodes under the A nodes of the layer above, d keys deep:
+
+    prefix    (d, A) uint8 or uint16   codes of the keys read before this layer, one column per node above
+    branch    (A,) int32               number of nodes of this layer under each node above; they follow each other
+    own       (C,) as prefix           code of this layer's key
+    value     (C,) float64             fitted mass of the node: the sum of the cells below it
+
+A margin whose deepest key is that of the layer has its entry for a node at
+
+    sum_r prefix[rows[r], a] strides[r] + own[c].
+
+Sums are taken in two rows by turns, so that an addition need not wait for the one before it.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def ones_in(word):
+    """The number of bits set in an unsigned word of 64."""
+    x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def holds(words, c):
+    """Whether bit c of a row of words is set."""
+    return (words[c >> 6] >> np.uint64(c & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def levels_that_may_follow(d, code, node, sizes, seen_first, seen, terms, strides, open_at, admitted, left):
+    """Fill ``left`` with the levels of key d that neither an empty margin nor a structural zero forbids."""
+    words = (sizes[d] + 63) >> 6
+    for w in range(words):
+        left[w] = admitted[open_at[d] + node * words + w]
+    for k in range(seen_first[d], seen_first[d + 1]):
+        at = 0
+        for r in range(terms[k, 0], terms[k, 1]):
+            at += code[strides[r, 0]] * strides[r, 1]
+        for w in range(words):
+            left[w] &= seen[terms[k, 2] + at * words + w]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def walk(
+    sizes, seen_first, seen, terms, strides, open_at, admitted, child_at, child, root, most,
+    codes, codes_at, branch, branch_at, width,
+):  # fmt: skip
+    """Visit the partial cells depth-first; return the nodes of each layer that have cells below, and steps taken.
+
+    sizes (J,); margins with deepest key d are seen_first[d]:seen_first[d + 1]; ``terms`` (T, 3) says where the
+    rows of ``strides`` (key, stride) of a margin begin and end, and where its bits begin in ``seen``.
+    ``admitted`` and ``child`` describe the walk through the structural zeros, those of key d from open_at[d] and
+    child_at[d] on. With ``codes`` not empty, the nodes are also written: layer d from codes_at[d] on, as a (d +
+    1, width[d]) matrix, the last layer as its own codes only; the numbers of nodes under each node above from
+    branch_at[d] on. Stops when there are more than ``most`` cells.
+    """
+    J = sizes.shape[0]
+    last = J - 1
+    fill = codes.shape[0] > 0
+    code = np.full(J, -1, np.int64)
+    node = np.full(J + 1, root, np.int64)
+    left = np.zeros((J, (sizes.max() + 63) >> 6), np.uint64)
+    nodes = np.zeros(J, np.int64)
+    steps = 0
+    counted = 0  # nodes of the current path, from the top, that are known to have cells below
+    d = 0
+    levels_that_may_follow(0, code, node[0], sizes, seen_first, seen, terms, strides, open_at, admitted, left[0])
+    while d >= 0:
+        if d == last:
+            here = 0
+            for w in range((sizes[d] + 63) >> 6):
+                here += ones_in(left[d, w])
+            steps += 1
+            if here > 0:
+                for e in range(counted, last):
+                    if fill:
+                        for r in range(e + 1):
+                            codes[codes_at[e] + r * width[e] + nodes[e]] = code[r]
+                        branch[branch_at[e] + (nodes[e - 1] - 1 if e > 0 else 0)] += 1
+                    nodes[e] += 1
+                counted = last
+                if fill:
+                    place = codes_at[d] + nodes[d]
+                    for c in range(sizes[d]):
+                        if holds(left[d], c):
+                            codes[place] = c
+                            place += 1
+                    branch[branch_at[d] + (nodes[d - 1] - 1 if d > 0 else 0)] = here
+                nodes[d] += here
+                if nodes[d] > most:
+                    break
+            d -= 1
+            continue
+        c = code[d] + 1
+        while c < sizes[d] and not holds(left[d], c):
+            c += 1
+        if c == sizes[d]:
+            d -= 1
+            continue
+        code[d] = c
+        counted = min(counted, d)
+        node[d + 1] = child[child_at[d] + node[d] * sizes[d] + c]
+        d += 1
+        code[d] = -1
+        levels_that_may_follow(
+            d, code, node[d], sizes, seen_first, seen, terms, strides, open_at, admitted, left[d]
+        )
+        steps += 1
+    return nodes, steps
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def descend(start, own, wanted, at):
+    """Move ``at``, a node of the layer above for each wanted code, to the node with that code, or to -1."""
+    for i in range(at.shape[0]):
+        found = -1
+        if at[i] >= 0:
+            for c in range(start[at[i]], start[at[i] + 1]):
+                if own[c] == wanted[i]:
+                    found = c
+                    break
+        at[i] = found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def spell_out(branch, above, below):
+    """Repeat each column of ``above`` (d, A) once for each node below it, into ``below`` (d, C)."""
+    for r in range(above.shape[0]):
+        c = 0
+        for a in range(branch.shape[0]):
+            for _ in range(branch[a]):
+                below[r, c] = above[r, a]
+                c += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def entry(prefix, a, rows, strides):
+    """Where the entries of a margin begin for the nodes under node a."""
+    if rows.shape[0] == 1:
+        return prefix[rows[0], a] * strides[0]
+    at = 0
+    for r in range(rows.shape[0]):
+        at += prefix[rows[r], a] * strides[r]
+    return at
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sum_margin(prefix, branch, own, value, rows, strides, sums):
+    """Add the values to a margin."""
+    c = 0
+    for a in range(branch.shape[0]):
+        at = entry(prefix, a, rows, strides)
+        for _ in range(branch[a]):
+            sums[a & 1, at + own[c]] += value[c]
+            c += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def scale_and_sum(prefix, branch, own, value, rows, strides, factor, next_rows, next_strides, sums):
+    """Scale the values to one margin and add them to the next."""
+    c = 0
+    for a in range(branch.shape[0]):
+        at = entry(prefix, a, rows, strides)
+        to = entry(prefix, a, next_rows, next_strides)
+        for _ in range(branch[a]):
+            level = own[c]
+            v = value[c] * factor[at + level]
+            value[c] = v
+            sums[a & 1, to + level] += v
+            c += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def scale_and_lift(prefix, branch, own, value, rows, strides, factor, above):
+    """Scale the values to one margin and give each node above the sum of those below it."""
+    c = 0
+    for a in range(branch.shape[0]):
+        at = entry(prefix, a, rows, strides)
+        total = 0.0
+        for _ in range(branch[a]):
+            v = value[c] * factor[at + own[c]]
+            value[c] = v
+            total += v
+            c += 1
+        above[a] = total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def lift(branch, value, above):
+    """Give each node above the sum of the values below it."""
+    c = 0
+    for a in range(branch.shape[0]):
+        total = 0.0
+        for _ in range(branch[a]):
+            total += value[c]
+            c += 1
+        above[a] = total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def share_out(branch, value, above):
+    """Scale the values below each node so that they add up to its own."""
+    c = 0
+    for a in range(branch.shape[0]):
+        total = 0.0
+        for i in range(c, c + branch[a]):
+            total += value[i]
+        ratio = above[a] / total if total > 0.0 else 0.0
+        for _ in range(branch[a]):
+            value[c] *= ratio
+            c += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def share_out_and_sum(prefix, branch, own, value, above, rows, strides, sums):
+    """As ``share_out``, and add the values to a margin."""
+    c = 0
+    for a in range(branch.shape[0]):
+        at = entry(prefix, a, rows, strides)
+        total = 0.0
+        for i in range(c, c + branch[a]):
+            total += value[i]
+        ratio = above[a] / total if total > 0.0 else 0.0
+        for _ in range(branch[a]):
+            v = value[c] * ratio
+            value[c] = v
+            sums[a & 1, at + own[c]] += v
+            c += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def multiply_out(prefix, branch, own, above, first, rows, strides, begins, effects, value):
+    """Fill ``value`` with the node above times the effects of all margins that end in this layer.
+
+    Margin k has the rows first[k]:first[k + 1] of ``rows`` and ``strides``; its effects begin at begins[k].
+    """
+    K = begins.shape[0]
+    c = 0
+    for a in range(branch.shape[0]):
+        stop = c + branch[a]
+        for i in range(c, stop):
+            value[i] = above[a]
+        for k in range(K):
+            at = begins[k] + entry(prefix, a, rows[first[k] : first[k + 1]], strides[first[k] : first[k + 1]])
+            for i in range(c, stop):
+                value[i] *= effects[at + own[i]]
+        c = stop
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_information(prefix, branch, own, value, here, above, first, rows, strides, ends, begins, H):
+    """Add the products of the margins that end in this layer with each other and with those that end above to H.
+
+    Margin k has the rows first[k]:first[k + 1], its last key is read in layer ends[k], its entries begin at
+    begins[k]. ``here`` margins end in this layer and come first among all; those from ``above`` on end above it.
+    Only the upper triangle of H is filled.
+    """
+    G = begins.shape[0]
+    at = np.empty(G, np.int64)
+    c = 0
+    for a in range(branch.shape[0]):
+        stop = c + branch[a]
+        for k in range(here, G):
+            at[k] = begins[k] + entry(prefix, a, rows[first[k] : first[k + 1]], strides[first[k] : first[k + 1]])
+            if k >= above:
+                at[k] += prefix[ends[k], a]
+        for i in range(c, stop):
+            v = value[i]
+            if v > 0.0:
+                for k in range(here, above):
+                    row = H[at[k] + own[i]]
+                    for h in range(k, above):
+                        row[at[h] + own[i]] += v
+                    for h in range(above, G):
+                        row[at[h]] += v
+        c = stop
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def thin(value, step, start, kept):
+    """Systematic sampling: fill ``kept`` with step times the points start, start + step, ... in each value."""
+    reached = 0.0
+    point = start
+    for c in range(value.shape[0]):
+        reached += value[c]
+        kept[c] = 0.0
+        while point < reached:
+            kept[c] += step
+            point += step
