@@ -11,6 +11,7 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
 from keyhole.inference.dependence import Dependence, PairDependence, TripleDependence
 from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -82,6 +83,34 @@ class DependentFit(ToyFit):
 
 
 @dataclass(frozen=True)
+class SearchingFit(ToyFit):
+    """A fit that was chosen among candidates."""
+
+    path: ModelPath = field(default_factory=lambda: make_term_path())
+
+
+def make_term_path(steps: int = 8, chosen: int | None = None) -> ModelPath:
+    """Terms added one by one to independence: tau1 falls from 310 towards 90, both statistics towards 0."""
+    keys = ("AGE", "SEX", "REGION", "JOB")
+    terms = [f"{keys[i % 4]}*{keys[(i + 1 + i // 4) % 4]}" for i in range(steps - 1)]
+    found = tuple(
+        PathStep(label, None, 90 + 220 * 0.5**i, 200 + 300 * 0.6**i, {"B1": 14 * 0.5**i - 0.5, "B2": 9 * 0.7**i})
+        for i, label in enumerate(["independence", *terms])
+    )
+    return ModelPath("term added", found, steps - 1 if chosen is None else chosen)
+
+
+def make_lambda_path(steps: int = 21, chosen: int = 8) -> ModelPath:
+    """Values of lambda from 0 to 1, with a score whose values are far from 0."""
+    values = [i / (steps - 1) for i in range(steps)]
+    found = tuple(
+        PathStep(f"{v:.3g}", v, 310 - 200 * v, 500 - 220 * v, {"score": -8123.4 - 9 * (v - 0.4) ** 2})
+        for v in values
+    )
+    return ModelPath("lambda", found, chosen)
+
+
+@dataclass(frozen=True)
 class ToyModel:
     """Poisson unsampled counts: the same mean for all uniques, or rising along them when ``uneven``."""
 
@@ -95,6 +124,7 @@ class ToyModel:
     factor: float | None = None
     dependent: bool = False
     three_way: bool = True
+    path: ModelPath | None = None
     settings: Mapping[str, object] = field(default_factory=lambda: {"mean": 1.5, "label": "a<b"})
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> ToyFit:
@@ -119,6 +149,8 @@ class ToyModel:
         leaves_out = "" if self.draws > 1 else "the uncertainty of the fitted parameters"
         if self.dependent:
             return DependentFit(sample, laws, checks, leaves_out, three_way=self.three_way)
+        if self.path is not None:
+            return SearchingFit(sample, laws, checks, leaves_out, path=self.path)
         if self.factor is None:
             return ToyFit(sample, laws, checks, leaves_out)
         return DescribingFit(sample, laws, checks, leaves_out, factor=self.factor)
@@ -149,6 +181,16 @@ def sample() -> Sample:
 @pytest.fixture(scope="session")
 def toy() -> type[ToyModel]:
     return ToyModel
+
+
+@pytest.fixture(scope="session")
+def term_path() -> Callable[..., ModelPath]:
+    return make_term_path
+
+
+@pytest.fixture(scope="session")
+def lambda_path() -> Callable[..., ModelPath]:
+    return make_lambda_path
 
 
 @pytest.fixture(scope="session")

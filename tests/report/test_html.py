@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.population.sample import Sample
 from keyhole.report.content import Report, compose
 from keyhole.report.html import render_html
@@ -257,5 +258,91 @@ def test_two_keys_need_no_picture_and_one_nothing(compared: Any, sampled: Any, t
 def test_hostile_keys_that_go_together_stay_labels(compared: Any, hostile: Sample, toy: Any) -> None:
     html = render_html(report_of(compared(toy(dependent=True), on=hostile)))
     assert_self_contained(html)
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+
+
+def section_of(html: str, name: str) -> str:
+    start = html.index(f'<section id="{name}"')
+    return html[start : html.index("</section>", start)]
+
+
+def dots(section: str, name: str, colour: str) -> int:
+    """How many dots of a colour the wide drawing has, the large one of the chosen step included."""
+    drawing = section[section.index('<svg class="drawing wide"') : section.index("</svg>")]
+    assert f'id="{name}-wide-' in drawing
+    return len(re.findall(rf"<use [^>]*fill: var\(--{colour}\)", drawing))
+
+
+@pytest.mark.parametrize("steps", [2, 8, 500])
+def test_a_path_is_a_picture_words_and_a_table(compared: Any, toy: Any, lambda_path: Any, steps: int) -> None:
+    chosen = steps // 3
+    html = render_html(report_of(compared(toy("lasso", path=lambda_path(steps, chosen)))))
+    assert_self_contained(html)
+    page = Page(html)
+    assert [section["id"] for section in page.all("section")][-4] == "path-1"
+    assert '<a href="#path-1">How <bdi>lasso</bdi> was chosen</a>' in html
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    section = section_of(html, "path-1")
+    text = " ".join(" ".join(Page(f"{section}</section>").text).split())
+    assert f"{steps} values of lambda were tried; τ₁ went from 310 to 110 along the path;" in text
+    rows = len(re.findall(r"<tbody>.*?</tbody>", section, re.DOTALL)[0].split("<tr")) - 1
+    assert 38 <= rows <= 40 if steps > 40 else rows == steps
+    assert dots(section, "path-1", "main") == dots(section, "path-1", "light") == rows + 2  # legend, chosen
+    assert (f"Of {steps} steps, {rows} are shown here" in text) == (steps > 40)
+    value = f"{chosen / (steps - 1):.3g}"
+    assert len(re.findall(r'<span class="tag">chosen</span>', section)) == 1
+    assert re.search(rf'<bdi>{re.escape(value)}</bdi> <span class="tag">chosen</span></th>', section)
+    described = re.search(r'<desc id="path-1-wide-desc">(.*?)</desc>', section)
+    assert described
+    assert "lambda 0: tau1 310, tau2 500; " in described[1]
+    assert f"Chosen: lambda {value}, score -8,12" in described[1]
+    assert "a line marks 0" not in section  # scores of eight thousand would be a straight line with 0 in sight
+
+
+def test_terms_are_counted_and_statistics_near_0_have_its_line(compared: Any, toy: Any, term_path: Any) -> None:
+    section = section_of(render_html(report_of(compared(toy("search", path=term_path(8))))), "path-1")
+    assert (
+        "7 terms were added; τ₁ went from 310 to 92 along the path; the last two steps differ by 1.8%." in section
+    )
+    assert "a line marks 0" in section
+    assert section.count(">terms added</text>") == 2
+    assert section.count(">B1</text>") == section.count(">B2</text>") == 2
+    assert '<th scope="col" class="number">Terms added</th>' in section
+    assert re.search(r"<bdi>independence</bdi></th><td[^>]*>0</td><td[^>]*>310</td><td[^>]*>500</td>", section)
+
+
+def test_at_most_three_paths_are_drawn_and_the_recommended_is_one(compared: Any, toy: Any, term_path: Any) -> None:
+    doubtful = [toy(name, untrusted=True, path=term_path(5)) for name in "abc"]
+    html = render_html(report_of(compared(*doubtful, toy("d", path=term_path(5)), toy("e", path=term_path(1)))))
+    assert_self_contained(html)
+    drawn = ['<svg class="drawing wide"' in section_of(html, f"path-{place}") for place in (1, 2, 3, 4)]
+    assert drawn == [True, True, False, True]
+    assert "3 other models are drawn; this one is listed only" in section_of(html, "path-3")
+    assert 'id="path-5"' not in html  # one candidate is no choice
+
+
+def test_candidates_without_numbers_leave_gaps(compared: Any, toy: Any) -> None:
+    nan = float("nan")
+    steps = tuple(
+        PathStep(f"try {i}", None, nan if i == 2 else 5.0, nan, {"B1": np.inf, "B2": -1.0}) for i in range(5)
+    )
+    partly, nowhere = ModelPath("penalty", steps, 2), ModelPath("penalty", steps[2:3] * 2, 1)
+    html = render_html(report_of(compared(toy(path=partly), toy("b", path=nowhere))))
+    assert_self_contained(html)
+    for section in (section_of(html, "path-1"), section_of(html, "path-2")):
+        assert not re.search(r"\b(nan|inf)\b", section)
+        assert '<td class="number">\N{EN DASH}</td>' in section
+
+
+def test_hostile_candidates_stay_labels(compared: Any, toy: Any, hostile: Sample) -> None:
+    names = [f"{key.name} $\\frac{{1}}$" for key in hostile.table.keys]
+    steps = tuple(PathStep(name, None, 9.0 - i, 20.0 - i, {names[0]: 1.0 - i}) for i, name in enumerate(names))
+    html = render_html(report_of(compared(toy("<b>&", path=ModelPath("<i>", steps, 2)), on=hostile)))
+    assert_self_contained(html)
+    page = Page(html)
+    assert not page.all("b")
+    assert not page.all("i")
     assert "\u202e" not in html
     assert "\x1b" not in html

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.report.json_result import to_json, to_text
 from keyhole.risk.compare import Comparison
 from keyhole.risk.size_index_check import SizeIndexCheck
@@ -73,6 +74,20 @@ class Together(Strict):
     three_way: list[ThreeWay]
 
 
+class Step(Strict):
+    label: str
+    value: Finite | None
+    tau1: Finite | None
+    tau2: Finite | None
+    statistics: dict[str, Finite | None]
+
+
+class Path(Strict):
+    along: str
+    chosen: Annotated[int, Field(ge=0)]
+    steps: list[Step]
+
+
 class Result(Strict):
     model: str
     status: Literal["ok", "not-converged", "failed"]
@@ -81,6 +96,7 @@ class Result(Strict):
     truth: TrueRisk | None = None
     diagnostics: Diagnostics
     dependence: Together | None = None
+    path: Path | None = None
     seconds: Seconds
     settings: dict[str, Any]
 
@@ -187,3 +203,30 @@ def test_the_dependence_is_there_only_where_a_model_found_one(compared: Any, toy
     assert len(found[0]["dependence"]["pairs"]) == 6
     assert found[0]["dependence"]["three_way"][0] == {"keys": ["AGE", "SEX"], "on": "REGION", "score": 15.0}
     assert parsed(comparison).results[0].dependence is not None
+
+
+def test_the_path_is_there_only_where_a_model_was_chosen_on_one(
+    compared: Any, toy: Any, term_path: Any, lambda_path: Any
+) -> None:
+    comparison = compared(toy(path=term_path(8)), toy("b"), toy("c", path=lambda_path(300, 250)))
+    found = to_json(comparison, command="assess")["results"]
+    assert "path" not in found[1]
+    assert list(found[0]["path"]) == ["along", "chosen", "steps"]
+    assert (found[0]["path"]["along"], found[0]["path"]["chosen"]) == ("term added", 7)
+    assert found[0]["path"]["steps"][0] == {
+        "label": "independence", "value": None, "tau1": 310.0, "tau2": 500.0,
+        "statistics": {"B1": 13.5, "B2": 9.0},
+    }  # fmt: skip
+    assert len(found[2]["path"]["steps"]) == 300  # a long path is thinned in pictures only
+    assert found[2]["path"]["steps"][250]["value"] == 250 / 299
+    assert [one.path is None for one in parsed(comparison).results] == [False, True, False]
+
+
+def test_what_is_not_a_number_on_a_path_becomes_null(compared: Any, toy: Any) -> None:
+    odd = PathStep("all", np.float64(np.inf), float("nan"), np.float64(3.5), {"B1": -np.inf, "B2": np.float32(2)})
+    found = parsed(compared(toy(path=ModelPath("lambda", (odd, odd), np.int64(1))))).results[0].path
+    assert found is not None
+    assert found.chosen == 1
+    assert found.steps[1].model_dump() == {
+        "label": "all", "value": None, "tau1": None, "tau2": 3.5, "statistics": {"B1": None, "B2": 2.0},
+    }  # fmt: skip

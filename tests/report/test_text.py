@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.inference.track_record import TrackRecord
 from keyhole.report.content import Report, compose
 from keyhole.report.text import render_text
@@ -129,3 +130,28 @@ def test_the_keys_that_go_together_are_told_in_words(compared: Any, toy: Any, ho
     assert "2 three-way terms were added: AGE and SEX on REGION, SEX and REGION on JOB." in text
     assert "\x1b" not in printed(compared(toy(dependent=True), on=hostile))
     assert "go together" not in printed(compared(toy()))
+
+
+def test_how_a_model_was_chosen_is_told_in_words(
+    compared: Any, toy: Any, term_path: Any, lambda_path: Any
+) -> None:
+    searching = (toy("skinner-shlomo", path=term_path()), toy("lasso", path=lambda_path()), toy("b"))
+    text = " ".join(printed(compared(*searching)).split())
+    assert (
+        "How skinner-shlomo was chosen. 7 terms were added; tau1 went from 310 to 92 along the path; "
+        "the last two steps differ by 1.8%." in text
+    )
+    assert (
+        "How lasso was chosen. 21 values of lambda were tried; tau1 went from 310 to 110 along the path; "
+        "lambda 0.4 was chosen, with tau1 230, up to 4.3% from the steps beside it." in text
+    )
+    assert "How b was chosen" not in text
+    assert "was chosen" not in printed(compared(toy(path=term_path(1))))
+
+
+def test_hostile_candidates_stay_text(compared: Any, toy: Any) -> None:
+    steps = tuple(PathStep(f"[bold]{i}\x1b[31m\u202e", float(i), 9.0 - i, 20.0, {}) for i in range(4))
+    text = printed(compared(toy(path=ModelPath("lambda", steps, 1))))
+    assert "[bold]1" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text

@@ -10,6 +10,7 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.model_path import ModelPath
 from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -63,6 +64,13 @@ class DependentFit(GeometricFit):
 
 
 @dataclass(frozen=True)
+class SearchingFit(GeometricFit):
+    """A fit that was chosen among candidates."""
+
+    path: ModelPath = field(default_factory=lambda: ModelPath("term added", (), 0))
+
+
+@dataclass(frozen=True)
 class Geometric:
     """A model whose risk is known in closed form: r1 is one of ``chances`` in each parameter draw."""
 
@@ -71,6 +79,7 @@ class Geometric:
     name: str = "geometric"
     fails: bool = False
     dependence: Dependence | None = None
+    path: ModelPath | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> GeometricFit:
@@ -78,4 +87,6 @@ class Geometric:
             raise FitFailed("The likelihood has no maximum.")
         if self.dependence is not None:
             return DependentFit(sample, np.array(self.chances), self.diagnostics, dependence=self.dependence)
+        if self.path is not None:
+            return SearchingFit(sample, np.array(self.chances), self.diagnostics, path=self.path)
         return GeometricFit(sample, np.array(self.chances), self.diagnostics)

@@ -7,6 +7,7 @@ from scipy import stats
 from keyhole.errors import NotConverged
 from keyhole.inference.dependence import Dependence, PairDependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.risk.assess import assess_risk, risk_of_laws
 from tests.risk.samples import Geometric, GeometricCounts, random_sample
 
@@ -119,3 +120,10 @@ def test_the_dependence_is_that_of_a_fit_that_finds_one() -> None:
     assert assess_risk(Geometric(dependence=found), random_sample()).dependence is found
     assert assess_risk(Geometric(), random_sample()).dependence is None
     assert assess_risk(Geometric(dependence=found, fails=True), random_sample()).dependence is None
+
+
+def test_the_path_is_that_of_a_fit_that_was_chosen_on_one() -> None:
+    found = ModelPath("term added", (PathStep("independence", None, 9.0, 12.0),), 0)
+    assert assess_risk(Geometric(path=found), random_sample()).path is found
+    assert assess_risk(Geometric(), random_sample()).path is None
+    assert assess_risk(Geometric(path=found, fails=True), random_sample()).path is None

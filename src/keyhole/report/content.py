@@ -16,6 +16,7 @@ from keyhole.report.assumptions import Assumption, assumptions_of
 from keyhole.report.checks import said_once
 from keyhole.report.dependence import KeyDependence, key_dependence
 from keyhole.report.levels import LevelLine, level_lines
+from keyhole.report.path import ChosenPath, chosen_paths
 from keyhole.report.provenance import Provenance, provenance_of
 from keyhole.report.remedies import is_identifier
 from keyhole.report.verdict import Verdict, verdict_of
@@ -134,6 +135,7 @@ class Report:
     distribution: Distribution | None
     drivers: Drivers | None
     dependence: KeyDependence | None
+    paths: tuple[ChosenPath, ...]
     assumptions: tuple[Assumption, ...]
     provenance: Provenance
 
@@ -195,6 +197,7 @@ def compose(
         distribution=distribution,
         drivers=drivers,
         dependence=key_dependence(comparison),
+        paths=chosen_paths(comparison),
         assumptions=assumptions_of(comparison),
         provenance=provenance,
     )

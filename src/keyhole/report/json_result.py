@@ -8,6 +8,7 @@ from importlib.metadata import version
 import numpy as np
 
 from keyhole.inference.dependence import Dependence
+from keyhole.inference.model_path import ModelPath
 from keyhole.population.sample import Sample
 from keyhole.risk.compare import Comparison
 from keyhole.risk.estimate import RiskAssessment, RiskEstimate
@@ -76,6 +77,8 @@ def _result(found: RiskAssessment, truth: Truth | None) -> dict[str, object]:
     }
     if found.dependence is not None:
         result["dependence"] = _dependence(found.dependence)
+    if found.path is not None:
+        result["path"] = _path(found.path)
     result["seconds"] = {"fit": _plain(found.seconds_fit), "risk": _plain(found.seconds_risk)}
     result["settings"] = _plain(found.settings)
     return result
@@ -101,6 +104,23 @@ def _dependence(found: Dependence) -> dict[str, object]:
         "three_way": [
             {"keys": [one.first, one.second], "on": one.on, "score": _plain(float(one.score))}
             for one in found.triples
+        ],
+    }
+
+
+def _path(found: ModelPath) -> dict[str, object]:
+    return {
+        "along": found.along,
+        "chosen": int(found.chosen),
+        "steps": [
+            {
+                "label": step.label,
+                "value": _plain(step.value),
+                "tau1": _plain(step.tau1),
+                "tau2": _plain(step.tau2),
+                "statistics": _plain(step.statistics),
+            }
+            for step in found.steps
         ],
     }
 

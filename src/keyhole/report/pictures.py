@@ -5,6 +5,7 @@ cannot be read on a phone. Colours are names that the style sheet of the page re
 """
 
 import logging
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from keyhole.report.colours import COLOURS
 from keyhole.report.content import DataSummary, Distribution, Drivers, Report
 from keyhole.report.dependence import KeyDependence, pair_in_words
 from keyhole.report.matrix import matrix_of, paint_matrix
+from keyhole.report.path import ChosenPath, expected
 from keyhole.report.words import between, count, percent, plural, rounded, shortened, wrapped
 from keyhole.risk.estimate import RiskEstimate
 
@@ -53,7 +55,10 @@ Draw = Callable[["Figure", bool], None]
 
 
 def draw(report: Report) -> dict[str, Picture]:
-    """The pictures that have something to show, by name: tau1, tau2, r1, contributions, dependence, sizes."""
+    """The pictures that have something to show, by name.
+
+    The names are tau1, tau2, r1, contributions, dependence, sizes, and path-1, path-2, ... for ``report.paths``.
+    """
     with _quiet():
         found: dict[str, Picture | None] = {
             "tau1": _estimates(report, "tau1"),
@@ -62,6 +67,7 @@ def draw(report: Report) -> dict[str, Picture]:
             "contributions": _contributions(report.drivers),
             "dependence": _dependence(report.dependence),
             "sizes": _sizes(report.data),
+            **{f"path-{place}": _path(f"path-{place}", found) for place, found in enumerate(report.paths, 1)},
         }
     return {name: picture for name, picture in found.items() if picture is not None}
 
@@ -208,6 +214,75 @@ def _dependence(found: KeyDependence | None) -> Picture | None:
     )  # fmt: skip
 
 
+def _path(name: str, found: ChosenPath) -> Picture | None:
+    if not found.drawn:
+        return None
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        drawn = figure.subplots(
+            1 + len(found.panels), 1, sharex=True, squeeze=False, height_ratios=[5.0] + [2.0] * len(found.panels)
+        )[:, 0]  # fmt: skip
+        _risk_along(_styled(drawn[0], "y"), found, wide)
+        for axes, statistic in zip(drawn[1:], found.panels, strict=True):
+            _statistic_along(_styled(axes, "y"), found, statistic, wide)
+        for axes in drawn:
+            axes.axvline(found.path.chosen, color=COLOURS["alarm"], linewidth=1.5, linestyle=(0, (5, 3)), zorder=1)
+        ticks = found.ticks(9 if wide else 5)
+        drawn[-1].set_xticks(ticks, [found.number(place) for place in ticks])
+        drawn[-1].set_xlabel(shortened(found.axis, 60 if wide else 30))
+        drawn[-1].margins(x=0.04 if wide else 0.07)
+        figure.legend(loc="outside upper left", ncols=2 if wide else 1, frameon=False, labelcolor=COLOURS["ink"])
+
+    height = 300 + 95 * len(found.panels)
+    title = f"Risk along the candidates of {shortened(found.model, 40)}"
+    return _picture(name, title, found.description, paint, height=height, narrow_height=height + 20)
+
+
+def _risk_along(axes: "Axes", found: ChosenPath, wide: bool) -> None:
+    """Both measures; numbers at the ends and at the chosen step, those of tau1, the lower, below their line."""
+    chosen, last = found.path.chosen, found.shown[-1]
+    named = [end for end in (0, last) if abs(end - chosen) > last * (0.1 if wide else 0.2)]
+    lines = (
+        ("unique in the population (τ₁)", "main", found.tau1, -9),
+        ("correct matches (τ₂)", "light", found.tau2, 9),
+    )
+    for label, colour, values, offset in lines:
+        look: Any = {"color": COLOURS[colour], "zorder": 2}
+        dot = 6 if len(values) <= 15 else 3.5
+        axes.plot(found.shown, values, "o-", linewidth=2.5, label=label, markersize=dot, **look)
+        for place, value in zip(found.shown, values, strict=True):
+            if place == chosen:
+                axes.plot([place], [value], "o", markersize=10, **look)
+            if (place == chosen or place in named) and math.isfinite(value):
+                axes.annotate(
+                    expected(value), (place, value), (0, offset), textcoords="offset points", color=COLOURS["ink"],
+                    ha="center", va="top" if offset < 0 else "bottom",
+                    fontweight="bold" if place == chosen else "normal",
+                )  # fmt: skip
+    known = [value for value in (*found.tau1, *found.tau2) if math.isfinite(value)]
+    top = max([0.0, *known]) or 1.0
+    # Numbers below the line of tau1 need room where it comes near 0.
+    axes.set_ylim(min([0.0, *(value - 0.15 * top for value in known)]), 1.15 * top)
+    left = 2 * chosen <= last
+    axes.annotate(
+        "chosen", (chosen, 1), (5 if left else -5, 0), xycoords=("data", "axes fraction"), color=COLOURS["alarm"],
+        textcoords="offset points", ha="left" if left else "right", va="bottom",
+    )  # fmt: skip
+
+
+def _statistic_along(axes: "Axes", found: ChosenPath, statistic: str, wide: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    values = found.along_path(statistic)
+    axes.plot(found.shown, values, "o-", color=COLOURS["soft-ink"], linewidth=1.8, markersize=3.5, zorder=2)
+    axes.set_title(shortened(statistic, 60 if wide else 34), loc="left", fontsize=12, color=COLOURS["soft-ink"])
+    if found.beside_zero(statistic):
+        axes.axhline(0, color=COLOURS["ink"], linewidth=1.2, zorder=1)
+    axes.margins(y=0.15)
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.9g}".replace("-", "\N{MINUS SIGN}"))
+
+
 def _sizes(data: DataSummary) -> Picture:
     description = "; ".join(
         f"{plural(cells, 'combination')} with {size} {'record' if size == '1' else 'records'}"
@@ -239,7 +314,10 @@ def _label(name: str, wide: bool) -> str:
 
 
 def _axes(figure: "Figure", grid: str = "x") -> "Axes":
-    axes = figure.add_subplot()
+    return _styled(figure.add_subplot(), grid)
+
+
+def _styled(axes: "Axes", grid: str) -> "Axes":
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(axis="x" if grid == "x" else "y", color=COLOURS["line"], linewidth=0.8)

@@ -74,6 +74,8 @@ def render_text(report: Report, console: "Console") -> None:
         say(point.words, topic=f"{point.topic}. ")
     if report.dependence is not None:
         say(report.dependence.in_words, topic="How the keys go together. ")
+    for path in report.paths:
+        say(path.in_words(), topic=f"How {shortened(path.model, 30)} was chosen. ")
     for warning in report.warnings:
         say(f"Warning: {warning}", "yellow")
     console.print()

@@ -11,6 +11,7 @@ from keyhole.arrays import Vector, distinct
 from keyhole.errors import FitFailed, NotConverged
 from keyhole.inference.dependence import FindsDependence
 from keyhole.inference.fit import Diagnostic, Fit, MatchesEveryRecord, RiskModel
+from keyhole.inference.model_path import ChosenOnPath
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
@@ -80,6 +81,7 @@ def assess_risk(
         seconds_fit=fitted - started,
         seconds_risk=time.perf_counter() - fitted,
         dependence=fit.dependence if isinstance(fit, FindsDependence) else None,
+        path=fit.path if isinstance(fit, ChosenOnPath) else None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from keyhole.arrays import Vector, read_only
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.model_path import ModelPath
 from keyhole.inference.track_record import good_record
 from keyhole.population.sample import Sample
 from keyhole.risk.size_index_check import SizeIndexCheck
@@ -66,8 +67,8 @@ class RiskAssessment:
     """What one model says of one sample, how surely, and how it was obtained.
 
     ``size_index`` is None for models that do not describe the size index, ``dependence`` for those that do not
-    look at which keys go together. ``tau1``, ``tau2`` and ``records`` are None when the fit failed; ``verdict``
-    then says why.
+    look at which keys go together, ``path`` for those that are not chosen among candidates. ``tau1``, ``tau2``
+    and ``records`` are None when the fit failed; ``verdict`` then says why.
     """
 
     model: str
@@ -84,6 +85,7 @@ class RiskAssessment:
     seconds_fit: float
     seconds_risk: float
     dependence: Dependence | None = field(default=None, repr=False)
+    path: ModelPath | None = field(default=None, repr=False)
 
     @property
     def size_index_misfit(self) -> float | None:
