@@ -54,7 +54,7 @@ class PerturbedPoissonUnsampled:
 
     def factors(self, row: int) -> Vector:
         """What one row of the noise multiplies the means with; over the rows their mean is one."""
-        return np.exp(self.noise[row] - self._level)
+        return np.asarray(np.exp(self.noise[row] - self._level))
 
     def prob_none(self) -> Vector:
         return np.exp(-self.mean)

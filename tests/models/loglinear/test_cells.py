@@ -37,7 +37,7 @@ def test_the_cells_are_those_of_brute_force(model: str, zeros: bool, prune: bool
         assert expected != twins.active_cells(sample, twins.MODELS["three-way"])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(1, 30), st.integers(0, 2**32), st.data())
 def test_any_model_of_any_small_table(levels, size, seed, data):
     J = len(levels)

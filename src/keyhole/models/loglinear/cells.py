@@ -267,7 +267,9 @@ class _Search:
         depth = {key: d for d, key in enumerate(order)}
         read = [sorted(generator, key=depth.__getitem__) for generator in generators]
         beginnings = sorted({tuple(keys[: i + 1]) for keys in read for i in range(1, len(keys))})
-        seen, terms, strides, first, words = [np.empty(0, np.uint64)], [], [], [0], 0
+        seen, first, words = [np.empty(0, np.uint64)], [0], 0
+        terms: list[tuple[int, int, int]] = []
+        strides: list[tuple[int, int]] = []
         for last in order:
             for *before, key in (keys for keys in beginnings if keys[-1] == last):
                 shape = [sizes[k] for k in before]

@@ -239,7 +239,9 @@ class _Fitting:
         self.design = design
         self.layers = design.cells.layers
         entries = design.entries_of(design.cells.occupied)
-        self.target = np.bincount(entries.T.ravel(), np.tile(counts, entries.shape[1]), design.parameters)
+        self.target = np.zeros(design.parameters)
+        for k in range(entries.shape[1]):
+            np.add.at(self.target, entries[:, k], counts)
         self.values = [np.empty(len(layer.own)) for layer in self.layers]
         self._root = np.empty(1)
         self._ready: Vector | None = None  # the sums of the first margin, where the last sweep left them
