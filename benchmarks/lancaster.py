@@ -1,22 +1,30 @@
-"""What does the exact renormaliser c(lambda) of the Lancaster additive model cost, by number of cells?
+"""What does the exact renormaliser c(lambda) of the Lancaster additive model cost, and what is the path worth?
 
 Made-up people on the keys of Takemura's example (14, 2, 91, 5, 14, 7, 2, 5, 2 and 10 levels), all of them or the
 first eight or nine; and what an estimate of the same c from sampled cells costs. Seconds of processor time on one
-thread, without compilation.
+thread, without compilation. With ``paths``, the whole path on samples of the bundled population beside the truth,
+at both orders.
 
-    python benchmarks/lancaster.py [ORDER]
+    python benchmarks/lancaster.py [ORDER | paths]
 """
 
 import sys
 import time
+from itertools import product
 
+import duckdb
 import numpy as np
 
 from keyhole.arrays import IntVector
+from keyhole.data import census_income
+from keyhole.keys.variable import KeyVariable
 from keyhole.models.lancaster.margins import Margins
-from keyhole.models.lancaster.path import shrinkage_grid
+from keyhole.models.lancaster.model import LancasterAdditive
+from keyhole.models.lancaster.path import TOLD, shrinkage_grid
 from keyhole.models.lancaster.renormaliser import exact_renormaliser, sampled_renormaliser
+from keyhole.population.sample import Sample
 from keyhole.progress import silent
+from keyhole.table.contingency import ContingencyTable
 
 LEVELS = (14, 2, 91, 5, 14, 7, 2, 5, 2, 10)
 TABLES = ((0, 2, 3, 4, 5, 6, 8), (0, 1, 2, 3, 4, 5, 6, 7, 8), tuple(range(10)))
@@ -25,6 +33,12 @@ TABLES = ((0, 2, 3, 4, 5, 6, 8), (0, 1, 2, 3, 4, 5, 6, 7, 8), tuple(range(10)))
 RECORDS = 9809
 UNLIMITED = 10**18
 WARM_UP = (0, 1, 3)
+
+PATHS = (
+    ("HHREL8", "FILER6", "AGE10", "MARITAL7", "EDUC17", "WKSTAT8", "CLASSWKR9"),
+    ("PARENT5", "AGE10", "SEX", "MARITAL7", "RACE5", "EDUC5", "EMP4", "INCOME2", "CITIZEN5", "VETBEN3"),
+)
+"""Keys of the bundled population."""
 
 
 def people(size: int, seed: int = 1) -> IntVector:
@@ -62,12 +76,49 @@ def report(codes: IntVector, keys: tuple[int, ...], order: int) -> None:
     )
 
 
-if __name__ == "__main__":
-    given = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+def costs(order: int) -> None:
+    """Print the cost of c by number of cells."""
     everyone = people(RECORDS)
-    report(everyone, WARM_UP, given)
-    print(f"order {given}, {RECORDS:,} records, c on {len(shrinkage_grid())} values of lambda in one pass")
+    report(everyone, WARM_UP, order)
+    print(f"order {order}, {RECORDS:,} records, c on {len(shrinkage_grid())} values of lambda in one pass")
     print(f"{'cells':>12} {'visited':>12} {'seconds':>8} {'c(1)':>8}   ", end="")
     print(f"{'sampled':>12} {'seconds':>8} {'c(1)':>8} {'s.e.':>8}")
     for table in TABLES:
-        report(everyone, table, given)
+        report(everyone, table, order)
+
+
+def path(names: tuple[str, ...], size: int, order: int) -> None:
+    """Print the path of one sample of the bundled population."""
+    columns = duckdb.sql(f"SELECT {', '.join(names)} FROM '{census_income.path()}'").fetchnumpy()
+    coded = [np.unique(np.asarray(columns[name]).astype(str), return_inverse=True) for name in names]
+    keys = [KeyVariable(name, tuple(levels)) for name, (levels, _) in zip(names, coded, strict=True)]
+    codes = np.stack([code for _, code in coded], axis=1)
+    population = ContingencyTable.from_codes(keys, codes)
+    chosen = np.random.default_rng(1).choice(len(codes), size, replace=False)
+    sample = Sample(ContingencyTable.from_codes(keys, codes[chosen]), len(codes))
+    truth = population.counts[population.find(sample.table.cells[sample.table.uniques])]
+    fit = LancasterAdditive(order=order).fit(sample, rng=np.random.default_rng(1))
+    found = fit.shrinkage_path
+    print(
+        f"\n{' '.join(names)}\n{sample.table.size:,} cells, {size:,} records, {sample.uniques:,} uniques, ", end=""
+    )
+    print(f"truth {(truth == 1).sum()} and {(1 / truth).sum():.1f}, order {order}, chosen {fit.shrinkage:g}")
+    print(
+        f"{'lambda':>6} {'c':>7} {'tau1':>7} {'plain':>7} {'tau2':>7} {'plain':>7} {'p<=0':>5} {'score':>8} {'missed':>7}"
+    )
+    for g in (found.place(shrinkage) for shrinkage in TOLD):
+        print(
+            f"{found.shrinkage[g]:6.1f} {found.renormaliser.value[g]:7.3f} {found.tau1[g]:7.1f} "
+            f"{found.tau1_plain[g]:7.1f} {found.tau2[g]:7.1f} {found.tau2_plain[g]:7.1f} "
+            f"{found.without_probability[g]:5} {found.held_out.score[g]:8.3f} {found.held_out.missed[g]:7.4f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    if "paths" in sys.argv:
+        for table in PATHS:
+            for records, order in product((1000, 10_000), (2, 3)):
+                path(table, records, order)
+    else:
+        costs(int(sys.argv[1]) if len(sys.argv) > 1 else 2)

@@ -84,7 +84,8 @@ class LancasterAdditive:
         without = (raw == 0.0).sum(axis=1)
         path = LancasterPath(grid, c, held_out, tau1, tau2, tau1_plain, tau2_plain, without)
         place = path.best() if given is None else path.place(given)
-        return LancasterFit(sample, path, float(grid[place]), given is None, raw[place] / c.value[place])
+        probability = raw[place] / c.value[place]
+        return LancasterFit(sample, self.order, path, float(grid[place]), given is None, probability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,8 @@ class LancasterFit:
 
     Attributes
     ----------
+    order
+        2 or 3, the most keys that interact.
     shrinkage_path
         What every lambda says.
     shrinkage
@@ -104,6 +107,7 @@ class LancasterFit:
     """
 
     sample: Sample
+    order: int
     shrinkage_path: LancasterPath
     shrinkage: float
     automatic: bool
