@@ -103,9 +103,8 @@ def path(names: tuple[str, ...], size: int, order: int) -> None:
         f"\n{' '.join(names)}\n{sample.table.size:,} cells, {size:,} records, {sample.uniques:,} uniques, ", end=""
     )
     print(f"truth {(truth == 1).sum()} and {(1 / truth).sum():.1f}, order {order}, chosen {fit.shrinkage:g}")
-    print(
-        f"{'lambda':>6} {'c':>7} {'tau1':>7} {'plain':>7} {'tau2':>7} {'plain':>7} {'p<=0':>5} {'score':>8} {'missed':>7}"
-    )
+    print(f"{'lambda':>6} {'c':>7} {'tau1':>7} {'plain':>7} {'tau2':>7} {'plain':>7} ", end="")
+    print(f"{'p<=0':>5} {'score':>8} {'missed':>7}")
     for g in (found.place(shrinkage) for shrinkage in TOLD):
         print(
             f"{found.shrinkage[g]:6.1f} {found.renormaliser.value[g]:7.3f} {found.tau1[g]:7.1f} "

@@ -95,3 +95,21 @@ def test_records_with_a_level_of_their_own_are_not_asked() -> None:
     alone, _ = held_out(sample_of_codes(np.stack([np.arange(4)] * 2, axis=1), 100, (4, 4)), 2)
     assert alone.asked == 0
     assert not alone.score.any()
+
+
+def test_leaving_records_out_of_c_cancels() -> None:
+    """Each record moves log c, all of them together hardly: what lets one c serve every held-out record."""
+    sample = twins.sample_for(size=120)
+    _, c = held_out(sample, 2)
+    cells, levels = dense_codes(sample.table)
+    moved = []
+    for k in range(len(cells)):
+        left = Margins.of(
+            cells, sample.table.counts - 1.0 * (np.arange(len(cells)) == k), tuple(map(len, levels)), 2
+        )
+        without = exact_renormaliser(left, levels, None, GRID, budget=10**9, progress=silent)
+        assert without is not None
+        moved.append(np.log(without.value[-1] / c.value[-1]))
+    mean = sample.table.counts @ np.array(moved) / 120
+    assert abs(mean) < 0.002
+    assert np.abs(moved).max() > 10 * abs(mean)
