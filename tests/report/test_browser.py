@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.population.sample import Sample
 from keyhole.report.content import compose
 from keyhole.report.html import render_html
@@ -22,6 +23,16 @@ ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 DESKTOP, PHONE = 1200, 360
+
+SMALLEST_TEXT = """() => Math.min(...[...document.querySelectorAll('.drawing text')]
+    .filter(text => text.getClientRects().length && text.getBoundingClientRect().width > 0)
+    .map(text => [text.getScreenCTM(), parseFloat(getComputedStyle(text).fontSize)])
+    .map(([scale, size]) => Math.hypot(scale.a, scale.b) * size))"""
+CUT_OFF = """() => [...document.querySelectorAll('.drawing text')]
+    .filter(text => text.getBoundingClientRect().width > 0)
+    .map(text => [text.textContent, text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()])
+    .filter(([, text, svg]) => text.left < svg.left - 12 || text.right > Math.max(svg.right, 0) + 12)
+    .map(([label]) => label)"""
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +66,26 @@ def hostile_file(compared: Any, toy: Any, hostile: Sample, tmp_path_factory: pyt
     comparison = compared(toy("m" * 90, uneven=True), toy("b", fails="f" * 400), on=hostile)
     path = tmp_path_factory.mktemp("hostile") / "report.html"
     path.write_text(render_html(compose(comparison, source="s" * 300, command="c" * 500)), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def path_file(
+    compared: Any, toy: Any, term_path: Any, lambda_path: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    tiny = tuple(
+        PathStep(
+            f"{10.0**-i:.3g}", 10.0**-i, 1e6 * (i % 5), 6e6, {"a rather long name of a statistic " * 3: 1e8 + i}
+        )
+        for i in range(15)
+    )
+    models = (
+        toy("search", path=term_path(12)),
+        toy("m" * 90, path=ModelPath("lambda", tiny, 14)),
+        toy("long", path=lambda_path(300, 4)),
+    )
+    path = tmp_path_factory.mktemp("paths") / "report.html"
+    path.write_text(render_html(compose(compared(*models), source="survey.csv", command="keyhole")), "utf-8")
     return path
 
 
@@ -128,24 +159,30 @@ def test_the_policy_of_the_page_stops_a_script(browser: Any, page_file: Path) ->
 
 
 def test_text_in_the_drawings_is_large_enough_to_read(browser: Any, page_file: Path) -> None:
-    smallest = """() => Math.min(...[...document.querySelectorAll('.drawing text')]
-        .filter(text => text.getClientRects().length && text.getBoundingClientRect().width > 0)
-        .map(text => [text.getScreenCTM(), parseFloat(getComputedStyle(text).fontSize)])
-        .map(([scale, size]) => Math.hypot(scale.a, scale.b) * size))"""
     for width in (DESKTOP, PHONE):
         with Visit(browser, page_file, width) as visit:
-            assert visit.page.evaluate(smallest) >= 10
+            assert visit.page.evaluate(SMALLEST_TEXT) >= 10
 
 
 def test_no_label_of_a_drawing_is_cut_off(browser: Any, page_file: Path) -> None:
-    outside = """() => [...document.querySelectorAll('.drawing text')]
-        .filter(text => text.getBoundingClientRect().width > 0)
-        .map(text => [text.textContent, text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()])
-        .filter(([, text, svg]) => text.left < svg.left - 12 || text.right > Math.max(svg.right, 0) + 12)
-        .map(([label]) => label)"""
     for width in (DESKTOP, PHONE):
         with Visit(browser, page_file, width) as visit:
-            assert visit.page.evaluate(outside) == []
+            assert visit.page.evaluate(CUT_OFF) == []
+
+
+def test_paths_are_readable_whatever_their_numbers(browser: Any, path_file: Path) -> None:
+    crowded = """() => [...document.querySelectorAll('[id^="path-"] .drawing [id*="xtick"]')]
+        .map(tick => [tick.closest('svg'), tick.querySelector('text')])
+        .filter(([, text]) => text && text.getBoundingClientRect().width > 0)
+        .map(([svg, text]) => [svg, text.textContent, text.getBoundingClientRect()])
+        .filter(([svg, , box], i, all) => i && all[i - 1][0] === svg && box.left < all[i - 1][2].right + 1)
+        .map(([, label]) => label)"""
+    for width in (DESKTOP, PHONE):
+        with Visit(browser, path_file, width) as visit:
+            assert visit.page.evaluate(SMALLEST_TEXT) >= 10
+            assert visit.page.evaluate(CUT_OFF) == []
+            assert visit.page.evaluate(crowded) == []
+            assert visit.page.evaluate("document.querySelectorAll('[id^=path-] .drawing [id*=xtick]').length") > 20
 
 
 def test_the_page_prints_with_everything_unfolded(browser: Any, page_file: Path, tmp_path: Path) -> None:
