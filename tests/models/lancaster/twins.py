@@ -18,7 +18,8 @@ def sample_for(zeros: bool = False, weighted: bool = False, size: int = 250, see
     """People on keys of 9, 6, 5, 4, 3 and 2 levels, 6,480 cells."""
     rng = np.random.default_rng(seed)
     codes = possible_people(size, rng=rng) if zeros else dependent_people(size, rng=rng)
-    weights = rng.uniform(5.0, 60.0, size) if weighted else None
+    # Records of one cell weigh alike, so that their weights are what the cell's people are drawn with.
+    weights = 5.0 + 6.0 * codes[:, 0] + 11.0 * codes[:, 3] if weighted else None
     return sample_of_codes(codes, 9000, zeros=zeros_of() if zeros else None, weights=weights)
 
 
