@@ -148,9 +148,9 @@ def print_crowding(studied: Sequence[Studied]) -> None:
 def _crowding(studied: Iterable[Studied], low: float, high: float, scattered: bool) -> str:
     parts, truth, known = [], 0.0, 0
     for one in studied:
-        expected = one.records * np.exp(one.posterior.mean)
+        expected = one.records * np.exp(one.posterior.log_mean)
         inside = (expected >= low) & (expected < high)
-        posterior = CellPosterior(one.posterior.mean[inside], one.posterior.shape[inside])
+        posterior = CellPosterior(one.posterior.log_mean[inside], one.posterior.shape[inside])
         parts.append((Scatter().around(posterior, one.records) if scattered else posterior, one))
         truth += float((1 / one.population_counts[inside]).sum())
         known += int(inside.sum())
@@ -194,9 +194,8 @@ def _surprise(factor: Vector, studied: Iterable[Studied]) -> float:
     total = 0.0
     for one in studied:
         posterior, others = one.posterior, one.population_counts - 1
-        log_mean = posterior.mean + np.log(posterior.shape) - special.digamma(posterior.shape)
-        expected = one.records * np.exp(log_mean)
-        log_mean = log_mean + h + np.log1p(np.exp(log_d) / expected) - np.log1p(t * expected)
+        expected = one.records * np.exp(posterior.log_mean)
+        log_mean = posterior.log_mean + h + np.log1p(np.exp(log_d) / expected) - np.log1p(t * expected)
         shape = 1.0 / (1.0 / posterior.shape + s)
         mean = (one.people - one.records) * np.exp(log_mean)
         total -= float(nbinom.logpmf(others, shape, shape / (shape + mean)).sum())

@@ -20,7 +20,6 @@ from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import key_orders
-from keyhole.models.sequential.scatter import Scatter
 from keyhole.models.sequential.shift import SAMPLE_VARIANCE, Shift
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -47,7 +46,7 @@ def with_nothing_missing(fit: SequentialLogitFit) -> SequentialLogitFit:
     """No scatter of cells, and only as much of the shift as penalties and terms that are estimated leave."""
     chance = float(np.sqrt(SAMPLE_VARIANCE / fit.sample.sample_size))
     shifts = fit.shifts * (chance / fit.shift.deviation)
-    return replace(fit, shift=Shift(0.0, chance), shifts=shifts, scatter=Scatter(0.0))
+    return replace(fit, shift=Shift(0.0, chance), shifts=shifts, units=np.zeros_like(fit.units))
 
 
 def at_the_mode(fit: SequentialLogitFit) -> SequentialLogitFit:

@@ -1,26 +1,60 @@
 r"""What survey weights mean for a model: who counts how much, and who was likely to be drawn.
 
-A record of weight w stands for w people, so a person of its cell is in the sample with probability 1/w. Unequal
-weights cost precision: the sample is worth :math:`n_e = (\sum w)^2 / \sum w^2` records (Kish).
+A record of weight w stands for w people. Models know people by their keys, so what they need of the weights is
+their mean given the keys, :math:`\tilde w(x) = E(w \mid x, \text{sampled})`: the sum of :math:`\tilde w` over the
+records of a cell estimates its people without the noise of weights that differ between alike records, and, because
+records are drawn with probability 1/w,
+
+.. math:: E(1/w \mid x) = 1 \big/ E(w \mid x, \text{sampled}) = 1/\tilde w(x)
+
+is the chance that a person of the cell is in the sample. Unequal weights cost precision: the sample is worth
+:math:`n_e = (\sum \tilde w)^2 / \sum \tilde w^2` records (Kish).
 """
 
 import numpy as np
 
 from keyhole.arrays import Vector
 from keyhole.population.sample import Sample
+from keyhole.table.contingency import ContingencyTable
+
+PASSES, TOLERANCE = 200, 1e-9
+
+
+def mean_weights(table: ContingencyTable) -> Vector | None:
+    """The mean weight of a record of each occupied cell given its keys; None without weights.
+
+    Weights that are the same for all records of a cell are a function of the keys and stay as they are. Others
+    are smoothed: a product of one factor per key that has, for every level, the sum of weights of its records.
+    """
+    if table.weights is None:
+        return None
+    if not weights_differ_within_cells(table):
+        return table.weights / table.counts
+    weight = np.full(table.occupied, table.weights.sum() / table.records)
+    levels = [np.unique(column, return_inverse=True)[1] for column in table.cells.T]
+    wanted = [np.bincount(level, table.weights) for level in levels]
+    for _ in range(PASSES):
+        before = weight
+        for level, sums in zip(levels, wanted, strict=True):
+            weight = weight * (sums / np.bincount(level, weight * table.counts))[level]
+        if np.abs(weight / before - 1.0).max(initial=0.0) < TOLERANCE:
+            break
+    return np.asarray(weight)
+
+
+def weights_differ_within_cells(table: ContingencyTable) -> bool:
+    """Whether records of the same cell weigh differently; no where the table does not tell."""
+    if table.weights is None or table.squared_weights is None:
+        return False
+    return bool((table.squared_weights * table.counts > table.weights**2 * (1.0 + 1e-6)).any())
 
 
 def design_effect(sample: Sample) -> float:
-    """n times the sum of squared weights over the square of their sum; 1 without weights or with equal ones.
-
-    Where the squares are not known, records of one cell are taken to weigh alike.
-    """
-    weights, squares, counts = sample.table.weights, sample.table.squared_weights, sample.table.counts
+    """n times the sum of squared weights over the square of their sum; 1 without weights or with equal ones."""
+    weights, counts = mean_weights(sample.table), sample.table.counts
     if weights is None:
         return 1.0
-    if squares is None:
-        squares = weights**2 / counts
-    return float(counts.sum() * squares.sum() / weights.sum() ** 2)
+    return float(counts.sum() * (counts * weights**2).sum() / (counts * weights).sum() ** 2)
 
 
 def pseudo_counts(sample: Sample) -> Vector:
@@ -28,10 +62,10 @@ def pseudo_counts(sample: Sample) -> Vector:
 
     With weights the pseudo-likelihood estimates the law of the population, each cell in proportion to its weights.
     """
-    table = sample.table
-    if table.weights is None:
-        return table.counts.astype(np.float64)
-    return np.asarray(table.weights * (sample.sample_size / design_effect(sample) / table.weights.sum()))
+    weights, counts = mean_weights(sample.table), sample.table.counts
+    if weights is None:
+        return counts.astype(np.float64)
+    return np.asarray(counts * weights * (sample.sample_size / design_effect(sample) / (counts @ weights)))
 
 
 def inclusion(sample: Sample) -> Vector:
@@ -40,7 +74,8 @@ def inclusion(sample: Sample) -> Vector:
     Weights are scaled to add up to the population; one below 1 stands for nobody but the record itself.
     """
     table, people = sample.table, sample.population_size
-    if table.weights is None or not sample.unsampled_size:
+    weights = mean_weights(table)
+    if weights is None or not sample.unsampled_size:
         return np.full(sample.uniques, sample.sample_size / people)
-    scaled = table.weights[table.uniques] * (people / table.weights.sum())
+    scaled = weights[table.uniques] * (people / (table.counts @ weights))
     return np.asarray(1.0 / np.maximum(scaled, 1.0))

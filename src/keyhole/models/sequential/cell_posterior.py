@@ -6,7 +6,7 @@ summed over the conditionals. Orders are pooled as densities, :math:`p_k = \math
 share their errors, so the pooled deviation is the mean of theirs.
 
 The law of :math:`p_k` is a gamma law of the shape :math:`1/v_k`: if the likelihood of a cell is
-:math:`p^a e^{-bp}`, the curvature at the mode of log p is exactly a. Its mean is set by :math:`E\log p_k`.
+:math:`p^a e^{-bp}`, the curvature at the mode of log p is exactly a. Its scale is set by :math:`E\log p_k`.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,9 @@ from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
 SMALLEST_VARIANCE = 1.0 / HIGHEST_SHAPE
 
+FURTHEST = 2.0
+"""How far the second-order mean of log p may be from that of a gamma law around the mode; more means nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class CellPosterior:
@@ -31,34 +34,40 @@ class CellPosterior:
 
     Attributes
     ----------
-    mean
-        Of log p, by cell.
+    log_mean
+        The logarithm of the mean of p, by cell.
     shape
         Of the gamma law of p.
     """
 
-    mean: Vector
+    log_mean: Vector
     shape: Vector
 
     @classmethod
     def pooled(cls, moments: Sequence[Vector]) -> "CellPosterior":
         """From the moments of each order, as `JointLaw.moments` gives them, at the same cells."""
-        mean = np.stack([found[:, 0] + found[:, 1] for found in moments])
         deviation = np.mean([np.sqrt(np.maximum(found[:, 2], SMALLEST_VARIANCE)) for found in moments], axis=0)
-        density = special.logsumexp(mean, axis=0) - np.log(len(moments))
-        return cls(np.minimum(density, 0.0), np.maximum(deviation**-2.0, LOWEST_SHAPE))
+        shape = np.maximum(deviation**-2.0, LOWEST_SHAPE)
+        # What the mean of log p is below the log of the mean, in a gamma law.
+        below = np.log(shape) - special.digamma(shape)
+        mean_of_log = np.stack(
+            [found[:, 0] + np.clip(found[:, 1], -below - FURTHEST, -below + FURTHEST) for found in moments]
+        )
+        density = special.logsumexp(mean_of_log, axis=0) - np.log(len(moments))
+        return cls(np.minimum(density, 0.0) + below, shape)
 
     def unsampled(self, trials: Vector | int, shift: float = 0.0) -> NegativeBinomialUnsampled:
         """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out.
 
         The shift is added to every log p.
         """
-        log_rate = special.digamma(self.shape) - self.mean - shift
+        log_rate = np.log(self.shape) - self.log_mean - shift
         return NegativeBinomialUnsampled(self.shape, special.expit(log_rate - np.log(np.maximum(trials, 1e-300))))
 
     def log_draw(self, scores: Vector) -> Vector:
         """log p at standard normal scores of the cells."""
-        return np.minimum(log_quantiles(self.mean, self.shape, scores), -1e-12)
+        mean_of_log = self.log_mean + special.digamma(self.shape) - np.log(self.shape)
+        return np.minimum(log_quantiles(mean_of_log, self.shape, scores), -1e-12)
 
 
 def joint_scores(laws: Sequence[JointLaw], cells: IntVector, size: int, rng: Generator) -> NDArray[np.float32]:

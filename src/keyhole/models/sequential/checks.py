@@ -12,13 +12,16 @@ from keyhole.models.sequential.conditional import Conditional
 from keyhole.models.sequential.joint import JointLaw
 from keyhole.models.sequential.shift import Shift
 from keyhole.population.sample import Sample
-from keyhole.population.weights import design_effect
+from keyhole.population.weights import design_effect, weights_differ_within_cells
 
 RECORD = TrackRecord(-10, 31, covered=17, samples=18)
 """tau1 on the samples of the model guide; hundreds more are in ``docs/explanation/sequential-logit.md``."""
 
 FEWEST_RECORDS = 500
 """Below this no sample of a real population was ever tried."""
+
+LARGEST_POPULATION = 20_000_000
+"""Beyond ten times the largest real population that was tried."""
 
 DISAGREEMENT, GRAVE_DISAGREEMENT = 0.10, 0.30
 """Half the range of tau over the orders, as a share of their mean, that deserves a word; and that is too much."""
@@ -38,7 +41,7 @@ def diagnose(
     if len(by_order[0]) != 1:
         found.append(_orders(by_order))
     if sample.uniques and sample.unsampled_size:
-        found.append(_size(sample))
+        found += [_size(sample), _population(sample)]
     if sample.table.weights is not None:
         found.append(_weights(sample))
     found.append(Diagnostic("log_score", log_score, "good", _score_words(log_score)))
@@ -85,11 +88,23 @@ def deciding(data: Conditional) -> list[int]:
 
 
 def _size(sample: Sample) -> Diagnostic:
-    size = sample.sample_size
+    size = round(sample.sample_size / design_effect(sample))
+    worth = "has" if size == sample.sample_size else f"has {sample.sample_size:,} records, by their weights worth"
     if size < FEWEST_RECORDS:
-        words = f"The sample has {size:,} records; below {FEWEST_RECORDS} this model was never checked."
+        words = f"The sample {worth} {size:,} records; below {FEWEST_RECORDS} this model was never checked."
         return Diagnostic("sample_size", size, "untrusted", words)
-    return Diagnostic("sample_size", size, "good", f"The sample has {size:,} records.")
+    return Diagnostic("sample_size", size, "good", f"The sample {worth} {size:,} records.")
+
+
+def _population(sample: Sample) -> Diagnostic:
+    people = sample.population_size
+    if people > LARGEST_POPULATION:
+        words = (
+            f"The population has {people:,} people; beyond {LARGEST_POPULATION:,} this model was never checked, "
+            "and how far very rare combinations scatter is an extrapolation."
+        )
+        return Diagnostic("population_size", people, "caution", words)
+    return Diagnostic("population_size", people, "good", f"The population has {people:,} people.")
 
 
 def _orders(by_order: tuple[Vector, Vector]) -> Diagnostic:
@@ -99,7 +114,7 @@ def _orders(by_order: tuple[Vector, Vector]) -> Diagnostic:
     words = f"The {len(tau1)} orders of the keys differ by up to {100 * spread:.0f}% from their middle."
     if spread > GRAVE_DISAGREEMENT:
         verdict = "untrusted"
-        words += " That is beyond any interval: the number depends on an arbitrary choice."
+        words += " The number depends on an arbitrary choice."
     elif spread > DISAGREEMENT:
         verdict = "caution"
         words += " The interval does not hold this."
@@ -116,8 +131,8 @@ def _shift(shift: Shift) -> Diagnostic:
         return Diagnostic("nested_shift", shift.mean, "good", "No subsamples were asked whether the law holds.")
     words = (
         f"In subsamples of {shift.subsample:,} records, the sample as their population, seen combinations held "
-        f"{100 * np.expm1(shift.nested):+.0f}% people against the fit; the estimate takes "
-        f"{100 * np.expm1(shift.mean):+.1f}% of it."
+        f"{100 * np.expm1(shift.nested):+.0f}% people against the fit; the estimate is moved by "
+        f"{100 * np.expm1(shift.mean):+.1f}%."
     )
     if abs(shift.surprise) > 3:
         words += " That contradicts what was seen on other populations: this file is of another kind."
@@ -131,8 +146,10 @@ def _weights(sample: Sample) -> Diagnostic:
         f"Survey weights enter as a pseudo-likelihood; they cost as much precision as dropping all but "
         f"1 in {effect:.2g} records (design effect {effect:.2f}). Clustering is not accounted for."
     )
+    if weights_differ_within_cells(sample.table):
+        words += " Alike records weigh differently: weights are smoothed over the keys."
     return Diagnostic("design_effect", effect, "good" if effect < 3 else "caution", words)
 
 
 def _score_words(score: float) -> str:
-    return f"A record is given log probability {score:.2f} by a fit without it, on average."
+    return f"A record is given log probability {score:.2f} by a fit without one like it, on average."

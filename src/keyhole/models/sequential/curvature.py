@@ -60,10 +60,15 @@ class Curvature(Protocol):
         """Vectors (size, R, L) from N(0, H^-1)."""
 
 
-def curvature_at(data: Conditional, theta: Vector, penalty: Vector, rng: Generator) -> Curvature:
-    """The Hessian at coefficients ``theta`` with a ridge ``penalty`` for each row."""
+def curvature_at(
+    data: Conditional, theta: Vector, penalty: Vector, rng: Generator, *, last: bool = False
+) -> Curvature:
+    """The Hessian at coefficients ``theta`` with a ridge ``penalty`` for each row.
+
+    The last one of a fit never gets another ridge, so its information need not be kept.
+    """
     if data.parameters <= DENSE_PARAMETERS:
-        return DenseCurvature(data, theta, penalty)
+        return DenseCurvature(data, theta, penalty, last)
     return SampledCurvature(data, theta, penalty, int(rng.integers(2**63)))
 
 
@@ -74,6 +79,7 @@ class DenseCurvature:
     data: Conditional
     theta: Vector
     penalty: Vector
+    last: bool = False
 
     @cached_property
     def _information(self) -> Vector:
@@ -95,7 +101,7 @@ class DenseCurvature:
     @cached_property
     def _factor(self) -> Vector:
         data = self.data
-        hessian = self._information.copy()
+        hessian = self.__dict__.pop("_information", self._information) if self.last else self._information.copy()
         hessian[np.diag_indices_from(hessian)] += np.repeat(self.penalty, data.levels - 1)
         # The lower triangle by rows is the upper triangle by columns, as LAPACK counts.
         factor, failed = lapack.dpotrf(hessian.T, lower=0, overwrite_a=1)
@@ -138,6 +144,7 @@ class DenseCurvature:
         data = self.data
         where = data.context, data.level, data.weight
         found: Vector = kernels.moments(*data.layout, *where, self.theta, data.contrast, self.covariance, shift)
+        self.__dict__.pop("covariance", None)
         return found
 
     def draws(self, size: int, rng: Generator) -> Vector:
@@ -161,7 +168,7 @@ class SampledCurvature:
         return max(self._residuals, default=0.0) <= 1.0
 
     def with_penalty(self, penalty: Vector) -> "SampledCurvature":
-        return replace(self, penalty=penalty, _residuals=[])
+        return replace(self, penalty=penalty)
 
     @cached_property
     def _preconditioner(self) -> Vector:

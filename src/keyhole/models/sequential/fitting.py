@@ -55,12 +55,15 @@ class FittedConditional:
         The ridge of each block, the intercept's first.
     decrement
         Newton's decrement at the end.
+    solved
+        Whether the equations of its last steps, and of the penalties before, were solved exactly enough.
     """
 
     data: Conditional
     coefficients: Vector
     penalty: Vector
     decrement: float
+    solved: bool
     curvature: Curvature
 
     @property
@@ -70,7 +73,7 @@ class FittedConditional:
 
     @property
     def converged(self) -> bool:
-        return self.decrement <= 1e-3 and self.curvature.solved
+        return self.decrement <= 1e-3 and self.solved and self.curvature.solved
 
     @property
     def penalties_at_bound(self) -> int:
@@ -139,9 +142,10 @@ def _finish(
 ) -> FittedConditional:
     goal = ROUND_DECREMENT if draft else DECREMENT
     theta, curvature, decrement = _newton(data, theta, penalty, goal, NEWTON_STEPS, rng, proceed, curvature)
+    solved = curvature.solved
     if not draft:
-        curvature = curvature_at(data, theta, _by_row(data, penalty), rng)
-    return FittedConditional(data, theta, penalty, decrement, curvature)
+        curvature = curvature_at(data, theta, _by_row(data, penalty), rng, last=True)
+    return FittedConditional(data, theta, penalty, decrement, solved, curvature)
 
 
 def _newton(

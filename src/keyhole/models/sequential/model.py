@@ -16,12 +16,12 @@ from keyhole.errors import UnknownModel
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
-from keyhole.models.sequential.checks import RECORD, diagnose
+from keyhole.models.sequential.checks import LARGEST_POPULATION, RECORD, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import Order, key_orders
-from keyhole.models.sequential.scatter import Scatter
+from keyhole.models.sequential.scatter import UNIT_DEVIATION, Scatter
 from keyhole.models.sequential.screening import MOST_PAIRS
 from keyhole.models.sequential.shift import Shift, shift_of
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
@@ -97,8 +97,9 @@ class SequentialLogit:
         draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
         scores = joint_scores(laws, unique, draws, rng)
         shifts = shift.mean + shift.deviation * _symmetric(len(scores), rng)
+        units = Scatter().unit * np.exp(UNIT_DEVIATION * _symmetric(len(scores), rng))
         standard = self == SequentialLogit()
-        return SequentialLogitFit(sample, observed, tuple(laws), shift, scores, shifts, Scatter(), standard)
+        return SequentialLogitFit(sample, observed, tuple(laws), shift, scores, shifts, units, standard)
 
     def _fit_orders(
         self, sample: Sample, observed: Observed, orders: Sequence[Order], rng: Generator, progress: Progress
@@ -147,8 +148,8 @@ class SequentialLogitFit:
         Standard normal scores of log p (draws, uniques).
     shifts
         The shift of each draw.
-    scatter
-        How cells scatter around the law.
+    units
+        The unit of the scatter of each draw.
     standard
         Whether the settings are those that were checked on real populations.
     """
@@ -159,7 +160,7 @@ class SequentialLogitFit:
     shift: Shift
     scores: NDArray[np.float32] = field(repr=False)
     shifts: Vector = field(repr=False)
-    scatter: Scatter = field(default_factory=Scatter)
+    units: Vector = field(repr=False)
     standard: bool = True
 
     @property
@@ -187,9 +188,9 @@ class SequentialLogitFit:
         return people * chance, people * (1.0 - chance)
 
     def unsampled(self) -> Iterator[NegativeBinomialUnsampled]:
-        """One law per draw of the parameters and of the shift."""
-        for scores, shift in zip(self.scores, self.shifts, strict=True):
-            yield self.scatter.unsampled(self.posterior.log_draw(scores) + shift, *self.sides)
+        """One law per draw of the parameters, of the shift and of the scatter."""
+        for scores, shift, unit in zip(self.scores, self.shifts, self.units, strict=True):
+            yield Scatter(unit).unsampled(self.posterior.log_draw(scores) + shift, *self.sides)
 
     @cached_property
     def dependence(self) -> Dependence:
@@ -209,6 +210,7 @@ class SequentialLogitFit:
     def _was_checked_elsewhere(self) -> bool:
         """Whether samples like this one, without weights that differ, are behind the model's record."""
         likewise = self.standard and design_effect(self.sample) < 1.05
+        likewise &= self.sample.population_size <= LARGEST_POPULATION
         return bool(likewise and self.sample.uniques and self.sample.unsampled_size)
 
     def _by_order(self) -> tuple[Vector, Vector]:
@@ -217,7 +219,7 @@ class SequentialLogitFit:
         found = []
         for law in self.laws:
             own = CellPosterior.pooled([law.moments[unique]])
-            alone = self.scatter.around(own, sampled).unsampled(trials, self.shift.mean)
+            alone = Scatter().around(own, sampled).unsampled(trials, self.shift.mean)
             found.append((float(alone.prob_none().sum()), float(alone.mean_match().sum())))
         return np.array([one for one, _ in found]), np.array([two for _, two in found])
 

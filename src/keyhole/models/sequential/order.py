@@ -10,7 +10,7 @@ def key_orders(observed: Observed, number: int) -> tuple[Order, ...]:
 
     The first order takes keys by decreasing number of levels: the key with most levels is then a plain margin
     and later conditionals, which see many contexts, have few levels. Others interleave or turn that order, so
-    that each pair of keys meets in both directions. Ties are broken by entropy, so labels and the order of the
+    that most pairs of keys meet in both directions. Ties are broken by entropy, so labels and the order of the
     columns do not matter.
     """
     varied = [key for key, size in enumerate(observed.sizes) if size > 1]

@@ -12,12 +12,17 @@ seen is a crowded one more often than not. The unsampled count is then negative 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from keyhole.arrays import Vector
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
+
+UNIT_DEVIATION = 0.6
+"""Of the logarithm of the unit between populations: that of one is within a factor of two of another's."""
+
+LOWEST = 300.0
+"""Log probabilities below minus this are taken as this: nobody, to every digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Scatter:
         """
         if self.unit == 0.0:
             return np.full(len(log_p), HIGHEST_SHAPE)
-        return np.asarray(np.exp(np.minimum((log_p - np.log(self.unit)) / 2, np.log(HIGHEST_SHAPE))))
+        return np.asarray(np.exp(np.clip((log_p - np.log(self.unit)) / 2, -LOWEST, np.log(HIGHEST_SHAPE))))
 
     def unsampled(self, log_p: Vector, sampled: Vector | int, trials: Vector | int) -> NegativeBinomialUnsampled:
         """The law of the unsampled counts of cells with one record, their probability in the law being known.
@@ -53,13 +58,12 @@ class Scatter:
         sampled, trials
             People in and outside of the sample, as they count for each cell.
         """
-        p = np.exp(np.minimum(log_p, 0.0))
+        p = np.exp(np.clip(log_p, -LOWEST, 0.0))
         rate = self.shape(log_p) + sampled * p
         return NegativeBinomialUnsampled(self.shape(log_p) + 1.0, rate / (rate + trials * p))
 
     def around(self, cells: CellPosterior, sampled: Vector | int) -> CellPosterior:
-        """The posterior of the scattered probabilities of cells with one record: log moments add up."""
-        mean = cells.mean + np.log(cells.shape) - special.digamma(cells.shape)
-        shape = self.shape(mean)
-        log_factor = special.digamma(shape + 1.0) - np.log(shape + sampled * np.exp(mean))
-        return CellPosterior(cells.mean + log_factor, 1.0 / (1.0 / cells.shape + 1.0 / (shape + 1.0)))
+        """The posterior of the scattered probabilities of cells with one record: relative variances add up."""
+        shape = self.shape(cells.log_mean)
+        log_factor = np.log((shape + 1.0) / (shape + sampled * np.exp(cells.log_mean)))
+        return CellPosterior(cells.log_mean + log_factor, 1.0 / (1.0 / cells.shape + 1.0 / (shape + 1.0)))

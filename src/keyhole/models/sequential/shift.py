@@ -22,7 +22,7 @@ from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.02, 1.5
+PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.015, 1.5
 """Of the shift between populations, and its variance times n: small samples show little of how keys depend."""
 
 SAMPLE_VARIANCE = 0.8
@@ -73,11 +73,12 @@ def shift_of(
     progress: Progress,
 ) -> Shift:
     """The prior, updated by nested subsampling where the sample is large enough for it."""
-    chance = SAMPLE_VARIANCE / sample.sample_size
-    prior = PRIOR_DEVIATION**2 + UNSEEN_VARIANCE / sample.sample_size
+    worth = float(observed.records.sum())
+    chance = SAMPLE_VARIANCE / worth
+    prior = PRIOR_DEVIATION**2 + UNSEEN_VARIANCE / worth
     unasked = Shift(0.0, float(np.sqrt(prior + chance)))
     alone = sum(size > 1 for size in observed.sizes) < 2
-    if replicates == 0 or alone or not sample.uniques or sample.sample_size < FEWEST_RECORDS:
+    if replicates < 2 or alone or not sample.uniques or worth < FEWEST_RECORDS:
         return unasked
     size = int(np.clip(sample.sample_size // 10, SMALLEST, LARGEST))
     runs = []
@@ -85,13 +86,13 @@ def shift_of(
         progress("nested subsamples", turn, replicates)
         runs.append(_subsample(sample, observed, size, turn % orders, orders, most_pairs, rng))
     progress("nested subsamples", replicates, replicates)
-    if sum(len(run.posterior.mean) for run in runs) < FEWEST_UNIQUES:
+    if sum(len(run.posterior.shape) for run in runs) < FEWEST_UNIQUES:
         return unasked
     unsampled = sample.sample_size - size
     found = _solve(runs, unsampled)
     # The jackknife: leave out one replicate at a time.
     without = [_solve(runs[:turn] + runs[turn + 1 :], unsampled) for turn in range(replicates)]
-    jackknife = np.sqrt((replicates - 1) * np.var(without)) if replicates > 1 else 0.0
+    jackknife = np.sqrt((replicates - 1) * np.var(without))
     deviation = float(np.hypot(jackknife, NESTED_DEVIATION))
     weight = prior / (prior + deviation**2)
     left = float(np.sqrt(prior * (1 - weight) + chance))
