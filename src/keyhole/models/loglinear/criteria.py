@@ -1,0 +1,212 @@
+r"""How far a log-linear fit is from giving the right risk: the bias criteria of Skinner and Shlomo.
+
+With :math:`m_k` the fitted mean of cell k in the SAMPLE, :math:`f_k` its count, :math:`\pi` the sampling fraction
+and :math:`c = (1 - \pi)/\pi`, the estimates are sums over the sample uniques,
+
+.. math:: \hat\tau = \sum_{f_k = 1} h(m_k), \qquad h_1(m) = e^{-cm}, \qquad h_2(m) = \frac{1 - e^{-cm}}{cm}.
+
+If the true means are :math:`m^0_k`, cell k is a sample unique with probability :math:`a(m^0_k)`, :math:`a(m) = m
+e^{-m}`, and the bias of the estimate is
+
+.. math:: B = \sum_k a(m^0_k) \, [h(m_k) - h(m^0_k)].
+
+Its sign tells what is wrong. A model with too few terms leaves means too equal, and since a h is convex where most
+cells are, B is positive: underfitting overstates the risk. A model with too many follows the sample: B is
+negative.
+
+**Estimates of B.** Whatever the true means are, :math:`f - m` and :math:`(f - m)^2 - f` have the expectations
+:math:`\delta = m^0 - m` and :math:`\delta^2`. Every expansion of B to second order in :math:`\delta` is thus
+estimated by a sum
+
+.. math:: \hat B = \sum_k A_k (f_k - m_k) + C_k [(f_k - m_k)^2 - f_k].
+
+*published*: h is expanded about the truth, :math:`h(m) - h(m^0) = -h'(m^0) \delta + h''(m^0) \delta^2 / 2`, and
+then a, h' and h'' are read at the fit,
+
+.. math:: A = -a h', \qquad C = a h''/2.
+
+For :math:`h_1`, with :math:`\lambda = m/\pi`, this is :math:`\lambda e^{-\lambda} (1 - \pi) \{(f - \pi\lambda) +
+(1 - \pi) [(f - \pi\lambda)^2 - f]/(2\pi)\}`.
+
+*second-order*: reading a h' at the fit instead of at the truth is itself an error of order :math:`\delta`.
+Expanding everything about the fit keeps all terms of second order,
+
+.. math:: A = -a h', \qquad C = -(a' h' + a h''/2), \qquad a' = (1 - m) e^{-m}.
+
+The two agree where :math:`a' h' + a h'' \approx 0`, and have terms of opposite sign where m is small: there
+:math:`a' h' \approx h' < 0` outweighs :math:`a h''`.
+
+**Variance if the model is right.** :math:`f - m` and :math:`(f - m)^2 - f = f^2 - (1 + 2m) f + m^2` are the first
+two Charlier polynomials. Under Poisson(m) they have mean 0, variances m and
+
+.. math:: E[(f - m)^2 - f]^2 = (m + 3m^2) - 2(m + m^2) + (m + m^2) = 2 m^2
+
+(from :math:`E(f-m)^4 = m + 3m^2`, :math:`E[(f-m)^2 f] = m + m^2`, :math:`E f^2 = m + m^2`), and covariance
+:math:`E(f-m)^3 - E[(f-m) f] = m - m = 0`. Cells are independent, so
+
+.. math:: v = \sum_k A_k^2 m_k + 2 C_k^2 m_k^2.
+
+References
+----------
+Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, Journal of the
+American Statistical Association 103, 989-1001, https://doi.org/10.1198/016214507000001328
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from keyhole.arrays import IntVector, Vector
+
+Expansion = Literal["published", "second-order"]
+"""About the truth, read at the fit, as in the paper; or about the fit, complete to second order."""
+
+BLOCK = 1 << 13
+"""Cells taken at a time: their columns stay in the processor's cache."""
+
+NEAR_ZERO = 0.01
+"""Where the closed forms of the derivatives of (1 - exp(-x))/x lose digits; four terms of a series have ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """The risk that a fit gives and what is estimated of its bias.
+
+    Attributes
+    ----------
+    tau1, tau2
+        The estimates.
+    bias1, bias2
+        Their estimated biases; positive where the model has too few terms.
+    variance1, variance2
+        The variances of these if the model is right.
+    """
+
+    tau1: float
+    tau2: float
+    bias1: float
+    bias2: float
+    variance1: float
+    variance2: float
+
+    @property
+    def b1(self) -> float:
+        """The bias of tau1 in standard deviations."""
+        return standardised(self.bias1, self.variance1)
+
+    @property
+    def b2(self) -> float:
+        """The bias of tau2 in standard deviations."""
+        return standardised(self.bias2, self.variance2)
+
+
+def criteria(
+    fitted: Vector,
+    occupied: IntVector,
+    counts: IntVector,
+    sampling_fraction: float,
+    *,
+    expansion: Expansion = "published",
+) -> Criteria:
+    r"""The criteria of a fit.
+
+    The sums run over all cells. Those that are not given have mean zero and count zero, and nothing to add. With
+    A and C at the means, empty cells and occupied cells take their parts from
+
+    .. math:: \hat B = \sum_k (-A_k m_k + C_k m_k^2) + \sum_{f_k > 0} f_k [A_k + C_k (f_k - 1 - 2 m_k)].
+
+    Parameters
+    ----------
+    fitted
+        The fitted mean of each cell, on the scale of the sample.
+    occupied, counts
+        The places of the occupied cells among them, and their counts.
+    """
+    return criteria_of(fitted, None, fitted[occupied], counts, sampling_fraction, expansion=expansion)
+
+
+def criteria_of(
+    means: Vector,
+    weights: Vector | None,
+    means_of_occupied: Vector,
+    counts: IntVector,
+    sampling_fraction: float,
+    *,
+    expansion: Expansion = "published",
+) -> Criteria:
+    """As `criteria`, with the sum over all cells from a sample of them.
+
+    Parameters
+    ----------
+    means, weights
+        The fitted means of the cells of the sample, and how many cells each stands for; None if all are there.
+    means_of_occupied
+        Those of the occupied cells, whose part is always summed in full.
+    """
+    c = (1.0 - sampling_fraction) / sampling_fraction
+    bias, variance = np.zeros(2), np.zeros(2)
+    for begin in range(0, len(means), BLOCK):
+        m = means[begin : begin + BLOCK]
+        w = np.ones(len(m)) if weights is None else weights[begin : begin + BLOCK]
+        mass = w * m
+        for k, (A, C) in enumerate(coefficients(m, c, expansion)):
+            C *= m
+            bias[k] += mass @ (C - A)
+            A *= A
+            C *= C
+            variance[k] += A @ mass + 2.0 * (C @ w)
+    here, f = means_of_occupied, counts.astype(np.float64)
+    for k, (A, C) in enumerate(coefficients(here, c, expansion)):
+        bias[k] += f @ (A + C * (f - 1.0 - 2.0 * here))
+    unique = c * here[counts == 1]
+    tau1, tau2 = float(np.exp(-unique).sum()), float(special.exprel(-unique).sum())
+    return Criteria(tau1, tau2, float(bias[0]), float(bias[1]), float(variance[0]), float(variance[1]))
+
+
+def coefficients(m: Vector, c: float, expansion: Expansion) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
+    """A and C of cells with these means, for tau1 and for tau2."""
+    gone = np.exp(-c * m)
+    first, second = match_derivatives(c * m, gone)
+    first *= c
+    second *= c * c
+    e = np.exp(-m)
+    a = m * e
+    e -= a
+    pair = []
+    for slope, bend in ((-c * gone, (c * c) * gone), (first, second)):
+        bend *= a
+        bend *= 0.5
+        if expansion == "second-order":
+            bend += e * slope
+            np.negative(bend, out=bend)
+        slope *= a
+        pair.append((np.negative(slope, out=slope), bend))
+    return pair[0], pair[1]
+
+
+def match_derivatives(x: Vector, gone: Vector) -> tuple[Vector, Vector]:
+    r"""The first two derivatives of :math:`g(x) = (1 - e^{-x})/x`, given :math:`e^{-x}`.
+
+    From :math:`(x g)' = e^{-x}`: :math:`g' = (e^{-x} - g)/x` and :math:`g'' = -(e^{-x} + 2 g')/x`; near zero from
+    :math:`g = \sum_n (-x)^n / (n+1)!`.
+
+    Examples
+    --------
+    >>> [round(float(values[0]), 6) for values in match_derivatives(np.array([0.0]), np.array([1.0]))]
+    [-0.5, 0.333333]
+    """
+    inverse = 1.0 / np.maximum(x, NEAR_ZERO)
+    first = (gone - (1.0 - gone) * inverse) * inverse
+    second = -(gone + 2.0 * first) * inverse
+    near = x < NEAR_ZERO
+    if near.any():
+        first = np.where(near, -1 / 2 + x * (1 / 3 - x * (1 / 8 - x / 30)), first)
+        second = np.where(near, 1 / 3 - x * (1 / 4 - x * (1 / 10 - x / 36)), second)
+    return first, second
+
+
+def standardised(bias: float, variance: float) -> float:
+    """A bias in standard deviations, 0 where neither can be: a census has no risk to estimate."""
+    return bias / variance**0.5 if variance > 0 else 0.0

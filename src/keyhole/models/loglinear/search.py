@@ -1,0 +1,416 @@
+r"""Forward search for the terms of a log-linear model by the bias criteria of Skinner and Shlomo.
+
+The search starts from independence. At each step every term that could be added is tried, and the one whose fit
+has the smallest standardised bias :math:`|\hat B / \sqrt v|` (see `criteria`) is added: pairs first and, where
+asked, triples with everything inside them. A model with too few terms has a large positive statistic. One
+that is right has a standard deviation of at most 1 around a mean a little below zero, because fitting takes some
+of the spread away. So the search goes on while the statistic is positive and some term brings it nearer to zero:
+the estimate has then no bias that the data can tell. A one-sided test at 5% (threshold 1.645) stops earlier, with
+more bias left.
+
+**Trying a term.** Full fits of all candidates would cost as many passes over the cells as there are terms times
+candidates. A candidate is first judged by one step of proportional fitting, the current fit scaled to the new
+margin (which is the fit itself if the model was independence), on a systematic sample of cells where they are
+many; only the best few are fitted, each from the current fit. Cells that an empty new margin rules out are dropped
+once they are a good part of the whole.
+
+**The path** keeps every model on the way and goes a little beyond the chosen one. With few records the criteria
+can be content with a bad model, so what neighbours of the chosen model say is part of the answer.
+
+References
+----------
+Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, Journal of the
+American Statistical Association 103, section 5, https://doi.org/10.1198/016214507000001328
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from keyhole.arrays import IntVector, Vector
+from keyhole.inference.model_path import ModelPath, PathStep
+from keyhole.models.loglinear.cells import Cells
+from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria, criteria_of
+from keyhole.models.loglinear.formula import Generators, preset, with_term
+from keyhole.models.loglinear.information import Design, thinned
+from keyhole.models.loglinear.ipf import Fitted, fit_margins
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+
+Term = tuple[int, ...]
+Criterion = Literal["b1", "b2"]
+Ending = Literal["no evidence of underfitting", "nothing improves", "nothing left to add"]
+
+THRESHOLD = 0.0
+"""The statistic of a model with enough terms: fitting makes it negative more often than not."""
+
+SIGNIFICANT = 1.645
+"""The one-sided 5% point of the normal law."""
+
+REFITS = 3
+"""Candidates of a step that are fitted in full."""
+
+POINTS = 300_000
+"""Cells that candidates are first judged on: many times the records, so that their choice adds little noise."""
+
+BEYOND = 2
+"""Steps that the path goes on after the choice."""
+
+WORTH_KEEPING = 0.7
+"""Share of the cells with a positive mean below which the others are dropped."""
+
+MARGINS, RISKS, PASSES = 1e-4, 1e-4, 200
+"""Tolerances of the fits on the way, and their longest; the chosen model is fitted to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model of the path.
+
+    Attributes
+    ----------
+    term
+        The keys of the term that was added; empty for independence.
+    tau1, tau2
+        The estimates.
+    b1, b2
+        Their biases in standard deviations.
+    terms
+        The generators of the model.
+    converged
+        Whether its fit converged.
+    sd1, sd2
+        Standard deviations of tau1 and tau2 in the population if the fitted means are right.
+    """
+
+    term: Term
+    tau1: float
+    tau2: float
+    b1: float
+    b2: float
+    terms: Generators
+    converged: bool
+    sd1: float
+    sd2: float
+
+    def disagrees(self, other: "Step") -> bool:
+        """Whether the 95% intervals of tau1, or those of tau2, are apart."""
+        return abs(self.tau1 - other.tau1) > 1.96 * (self.sd1 + other.sd1) or abs(
+            self.tau2 - other.tau2
+        ) > 1.96 * (self.sd2 + other.sd2)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPath:
+    """The models of a search, the one that was chosen, and its fit.
+
+    Attributes
+    ----------
+    steps
+        Independence, then one step for each term added, those beyond the choice included.
+    chosen
+        The position of the chosen model.
+    criterion
+        The statistic the search went by.
+    ending
+        Why it stopped where it did.
+    fitted
+        The fit of the chosen model.
+    names
+        The names of the keys.
+    """
+
+    steps: tuple[Step, ...]
+    chosen: int
+    criterion: Criterion
+    ending: Ending
+    fitted: Fitted = field(repr=False)
+    names: tuple[str, ...]
+
+    @property
+    def jumps(self) -> tuple[int, ...]:
+        """Positions of models that disagree with the one before by more than their intervals."""
+        return tuple(i for i in range(1, len(self.steps)) if self.steps[i].disagrees(self.steps[i - 1]))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What should be known before the chosen model is believed."""
+        found = []
+        statistic = getattr(self.steps[self.chosen], self.criterion)
+        if statistic > SIGNIFICANT:
+            found.append(
+                f"The search ended because {_WHY[self.ending]}, with a bias of {statistic:.1f} standard "
+                "deviations: the chosen model has too few terms."
+            )
+        elif statistic < -SIGNIFICANT:
+            found.append(
+                f"The chosen model may follow the sample too closely: its bias is {statistic:.1f} standard "
+                "deviations."
+            )
+        for i in self.jumps:
+            if i in (self.chosen, self.chosen + 1):
+                before, after = self.steps[i - 1], self.steps[i]
+                found.append(
+                    "Neighbouring models disagree by more than their intervals: with "
+                    f"{self._label(after.term)} added tau1 goes from {before.tau1:.1f} to {after.tau1:.1f} and "
+                    f"tau2 from {before.tau2:.1f} to {after.tau2:.1f}."
+                )
+        loose = [i for i, tried in enumerate(self.steps) if not tried.converged]
+        if loose:
+            found.append(f"The fits of {len(loose)} of {len(self.steps)} models of the path did not converge.")
+        return tuple(found)
+
+    @property
+    def model_path(self) -> ModelPath:
+        """The path for people to read."""
+        return ModelPath(
+            "term added",
+            tuple(
+                PathStep(
+                    self._label(step.term),
+                    None,
+                    step.tau1,
+                    step.tau2,
+                    {"b1": step.b1, "b2": step.b2, "sd_tau1": step.sd1, "sd_tau2": step.sd2},
+                )
+                for step in self.steps
+            ),
+            self.chosen,
+        )
+
+    def _label(self, term: Term) -> str:
+        return "*".join(self.names[key] for key in term) if term else "independence"
+
+
+_WHY: dict[Ending, str] = {
+    "no evidence of underfitting": "the bias is below the threshold",
+    "nothing improves": "no term brings the estimated bias nearer to zero",
+    "nothing left to add": "there is no term left to add",
+}
+
+
+def search_terms(
+    sample: Sample,
+    *,
+    criterion: Criterion = "b2",
+    expansion: Expansion = "published",
+    largest: int = 2,
+    threshold: float = THRESHOLD,
+    refits: int = REFITS,
+    beyond: int = BEYOND,
+    progress: Progress = silent,
+) -> SearchPath:
+    """Search forward from independence.
+
+    Parameters
+    ----------
+    criterion
+        The statistic to bring to zero: that of tau1 or of tau2.
+    expansion
+        How the bias is estimated.
+    largest
+        Keys of the largest terms to be tried: 2, or 3 to go on with triples.
+    threshold
+        The statistic below which there is no evidence of underfitting.
+    refits
+        How many candidates of each step are fitted in full.
+    beyond
+        How many steps the path goes on after the choice.
+    """
+    names = tuple(key.name for key in sample.table.keys)
+    trial = _Trial.of(sample, criterion, expansion)
+    steps, chosen, found = [trial.step(())], 0, trial
+    ending: Ending | None = None
+    order, after = 2, 0
+    while after < beyond or ending is None:
+        if ending is None and trial.statistic <= threshold:
+            ending = "no evidence of underfitting"
+            continue
+        left = candidates(trial.fitted.generators, len(names), order)
+        if not left and order < largest and ending is None:
+            order += 1
+            continue
+        if not left:
+            ending = "nothing left to add" if ending is None else ending
+            break
+        progress("searching terms", len(steps) - 1, None, f"{len(left)} candidates, bias {trial.statistic:.2f} sd")
+        term, best = trial.best_of(left, refits)
+        if ending is None and abs(best.statistic) >= abs(trial.statistic):
+            if order < largest:
+                order += 1
+                continue
+            ending = "nothing improves"
+        trial = best
+        steps.append(trial.step(term))
+        if ending is None:
+            chosen, found = len(steps) - 1, trial
+        else:
+            after += 1
+    return SearchPath(tuple(steps), chosen, criterion, ending, found.finished(), names)
+
+
+def candidates(generators: Generators, keys: int, order: int) -> list[Term]:
+    """Terms of so many keys that are not in the model.
+
+    Examples
+    --------
+    >>> candidates(((0, 1), (2,)), 3, 2)
+    [(0, 2), (1, 2)]
+    """
+    present = [set(generator) for generator in generators]
+    return [
+        term for term in combinations(range(keys), order) if not any(found.issuperset(term) for found in present)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A model that has been fitted, and what the criteria say of it."""
+
+    sample: Sample
+    fitted: Fitted
+    found: Criteria
+    criterion: Criterion
+    expansion: Expansion
+
+    @classmethod
+    def of(cls, sample: Sample, criterion: Criterion, expansion: Expansion) -> "_Trial":
+        """Independence."""
+        generators = preset(1, len(sample.table.keys))
+        fitted = _fit(sample, Cells.of(sample, generators), generators, None)
+        return cls(sample, fitted, _judge(sample, fitted.cells, fitted.fitted, expansion), criterion, expansion)
+
+    @property
+    def statistic(self) -> float:
+        return float(getattr(self.found, self.criterion))
+
+    def step(self, term: Term) -> Step:
+        table = self.sample.table
+        mean = (
+            self.fitted.fitted[self.fitted.cells.occupied[table.uniques]]
+            * self.sample.unsampled_size
+            / self.sample.sample_size
+        )
+        found = self.found
+        sd1, sd2 = spread_of_risk(mean)
+        return Step(
+            term,
+            found.tau1,
+            found.tau2,
+            found.b1,
+            found.b2,
+            self.fitted.generators,
+            self.fitted.converged,
+            sd1,
+            sd2,
+        )
+
+    def best_of(self, terms: Sequence[Term], refits: int) -> tuple[Term, "_Trial"]:
+        """The term whose fit has the smallest statistic, among those that look best after one step."""
+        screened = self._screen(terms)
+        likely = sorted(terms, key=lambda term: (screened[term], term))[:refits]
+        tried = [(term, self._with(term)) for term in likely]
+        term, best = min(tried, key=lambda pair: (abs(pair[1].statistic), pair[0]))
+        return term, best._pruned()
+
+    def finished(self) -> Fitted:
+        """The fit to the tolerances of a final result."""
+        generators, cells = self.fitted.generators, Cells.of(self.sample, self.fitted.generators)
+        table = self.sample.table
+        multiplier = self.sample.unsampled_size / self.sample.sample_size
+        return fit_margins(
+            cells, table.counts, generators, start=self.fitted, uniques=table.uniques, multiplier=multiplier
+        )
+
+    def _with(self, term: Term) -> "_Trial":
+        fitted = _fit(self.sample, self.fitted.cells, with_term(self.fitted.generators, term), self.fitted)
+        found = _judge(self.sample, fitted.cells, fitted.fitted, self.expansion)
+        return _Trial(self.sample, fitted, found, self.criterion, self.expansion)
+
+    def _pruned(self) -> "_Trial":
+        """The same without the cells that have become zero, if they are many."""
+        if np.count_nonzero(self.fitted.fitted) >= WORTH_KEEPING * len(self.fitted.cells):
+            return self
+        cells = Cells.of(self.sample, self.fitted.generators)
+        fitted = _fit(self.sample, cells, self.fitted.generators, self.fitted)
+        found = _judge(self.sample, cells, fitted.fitted, self.expansion)
+        return _Trial(self.sample, fitted, found, self.criterion, self.expansion)
+
+    def _screen(self, terms: Sequence[Term]) -> dict[Term, float]:
+        """The size of the statistic when the fit is scaled to each new margin, and to nothing else."""
+        cells, fitted, table = self.fitted.cells, self.fitted.fitted, self.sample.table
+        design = Design(cells, tuple(terms))
+        now = design.margins_of(fitted)
+        entries = design.entries_of(cells.occupied)
+        target = np.bincount(entries.T.ravel(), np.tile(table.counts, len(terms)), design.parameters)
+        factor = np.divide(target, now, out=np.zeros(design.parameters), where=now > 0)
+        places, weights = sampled_cells(fitted)
+        everywhere, occupied = cells.codes_at(places).T, cells.codes_at(cells.occupied).T
+        size = {}
+        for margin, begin in zip(design.margins, design.begins, strict=False):
+            by_key = margin.in_table_order(factor[begin : begin + margin.entries], cells.order)
+            found = criteria_of(
+                fitted[places] * by_key[tuple(everywhere[list(margin.generator)])],
+                weights,
+                fitted[cells.occupied] * by_key[tuple(occupied[list(margin.generator)])],
+                table.counts,
+                self.sample.sampling_fraction,
+                expansion=self.expansion,
+            )
+            size[margin.generator] = abs(float(getattr(found, self.criterion)))
+        return size
+
+
+def sampled_cells(fitted: Vector, points: int = POINTS) -> tuple[IntVector, Vector]:
+    """Places of cells, and how many cells each stands for: a systematic sample of the law if they are many."""
+    if len(fitted) <= points:
+        return np.arange(len(fitted)), np.ones(len(fitted))
+    kept = thinned(fitted, points)
+    places = np.flatnonzero(kept)
+    return places, kept[places] / fitted[places]
+
+
+def spread_of_risk(mean: Vector) -> tuple[float, float]:
+    r"""Standard deviations of tau1 and tau2 if U is Poisson with these means in the sample uniques.
+
+    .. math:: E (1 + U)^{-2} = \frac{e^{-\mu}}{\mu} \sum_{j \ge 1} \frac{\mu^j}{j! \, j}
+              = \frac{e^{-\mu}}{\mu} (\mathrm{Ei}(\mu) - \gamma - \log\mu)
+
+    Examples
+    --------
+    >>> spread_of_risk(np.array([0.0]))
+    (0.0, 0.0)
+    """
+    r1, r2 = np.exp(-mean), special.exprel(-mean)
+    near, far = np.clip(mean, 1e-3, 50.0), np.maximum(mean, 50.0)
+    square = np.where(
+        mean < 50.0,
+        np.exp(-near) / near * (special.expi(near) - np.euler_gamma - np.log(near)),
+        sum(special.factorial(k) / far ** (k + 2) for k in range(10)),
+    )
+    # To second order in mu: E(1 + U)^-2 = 1 - 3 mu/4 + 11 mu^2/36.
+    square = np.where(mean < 1e-3, 1.0 - mean * (3 / 4 - 11 / 36 * mean), square)
+    return float(np.sqrt((r1 * (1.0 - r1)).sum())), float(np.sqrt(np.maximum(square - r2 * r2, 0.0).sum()))
+
+
+def _fit(sample: Sample, cells: Cells, generators: Generators, start: Fitted | None) -> Fitted:
+    table = sample.table
+    return fit_margins(
+        cells,
+        table.counts,
+        generators,
+        start=start,
+        uniques=table.uniques,
+        multiplier=sample.unsampled_size / sample.sample_size,
+        tolerance=MARGINS,
+        risk_tolerance=RISKS,
+        most_passes=PASSES,
+    )
+
+
+def _judge(sample: Sample, cells: Cells, fitted: Vector, expansion: Expansion) -> Criteria:
+    return criteria(fitted, cells.occupied, sample.table.counts, sample.sampling_fraction, expansion=expansion)
