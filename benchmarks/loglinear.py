@@ -2,8 +2,8 @@
 
 People come from latent classes, those in impossible cells left out. The comparison with R is in seconds of
 processor time. R fits the whole table, from a start that is zero in the impossible cells, until its margins are
-within 0.01 records or a limit of passes, more than we allow ourselves. Only ratios within one run mean anything.
-R (Debian: r-base-core) is skipped, and that is said, where it is absent.
+within 0.01 records or a limit of passes; ours is timed to margins as near as those. Only ratios within one run
+mean anything. R (Debian: r-base-core) is skipped, and that is said, where it is absent.
 
     python benchmarks/loglinear.py
 """
@@ -24,6 +24,7 @@ import numpy as np
 
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
+from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
@@ -42,6 +43,9 @@ RULES = [
 ]
 RECORDS = 10_000
 FRACTION = 0.01
+EPS, MOST_PASSES = 0.01, 60
+"""Where R stops: the deviation of its margins in records, and its passes."""
+
 TARGET = 25.0
 """How many times faster than R the fit must be."""
 
@@ -61,7 +65,7 @@ def people(levels: Sequence[int], concentration: float, classes: int = 12, seed:
     return Sample(ContingencyTable.from_codes(keys, codes), int(RECORDS / FRACTION), zeros)
 
 
-def fit(sample: Sample, tolerance: float = 1e-6) -> tuple[Fitted, float, float]:
+def fit(sample: Sample, most_passes: int = 2000) -> tuple[Fitted, float, float]:
     """The fit, and the seconds of processor time of finding the cells and of fitting."""
     generators = tuple(combinations(range(len(sample.table.keys)), 2))
     started = time.process_time()
@@ -73,9 +77,17 @@ def fit(sample: Sample, tolerance: float = 1e-6) -> tuple[Fitted, float, float]:
         generators,
         uniques=sample.table.uniques,
         multiplier=1 / FRACTION - 1,
-        tolerance=tolerance,
+        most_passes=most_passes,
     )
     return fitted, found - started, time.process_time() - found
+
+
+def deviation_of(fitted: Fitted, sample: Sample) -> float:
+    """The largest difference between a fitted and an observed margin, in records: R's measure."""
+    design = Design(fitted.cells, fitted.generators)
+    observed = np.zeros(len(fitted.cells))
+    observed[fitted.cells.occupied] = sample.table.counts
+    return float(np.abs(design.margins_of(fitted.fitted) - design.margins_of(observed)).max())
 
 
 def report(name: str, sample: Sample) -> Fitted:
@@ -92,8 +104,8 @@ def report(name: str, sample: Sample) -> Fitted:
     return fitted
 
 
-def loglin(sample: Sample, passes: int, eps: float) -> tuple[float, int] | None:
-    """R's processor seconds and passes on the whole table, stopping within ``eps`` records; None without R."""
+def loglin(sample: Sample, passes: int) -> tuple[float, int, float] | None:
+    """R's processor seconds, passes and deviation in records on the whole table; None without R."""
     rscript = shutil.which("Rscript")
     if rscript is None:
         return None
@@ -111,30 +123,32 @@ def loglin(sample: Sample, passes: int, eps: float) -> tuple[float, int] | None:
             counts <- read("counts"); start <- read("start")
             margins <- combn({counts.ndim}, 2, simplify=FALSE)
             took <- system.time(fit <- suppressWarnings(
-                loglin(counts, margins, start=start, fit=FALSE, eps={eps}, iter={passes}, print=TRUE)))
+                loglin(counts, margins, start=start, fit=FALSE, eps={EPS}, iter={passes}, print=TRUE)))
             cat("\\nseconds", took[["user.self"]] + took[["sys.self"]], "\\n")
         """
         out = subprocess.run(
             [rscript, "--vanilla", "-e", script], capture_output=True, text=True, check=True
         ).stdout
     words = out.split()
-    return float(words[words.index("seconds") + 1]), int(words[0])
+    return float(words[words.index("seconds") + 1]), int(words[0]), float(words[words.index("deviation") + 1])
 
 
-def against_r(sample: Sample, most: int = 60) -> None:
-    """Print the ratio of processor times to the same margins, or what R did within so many passes."""
-    _, search, fitting = fit(sample)
-    eps = 0.01
-    theirs = loglin(sample, most, eps)
+def against_r(sample: Sample) -> None:
+    """Print the ratio of processor times to margins as near as those R ends with."""
+    theirs = loglin(sample, MOST_PASSES)
     if theirs is None:
         print("  Rscript is not on this machine: the comparison with R's loglin is skipped.")
         return
-    seconds, passes = theirs
-    settled = "" if passes < most else f", not yet within {eps} records"
-    ratio = seconds / (search + fitting)
-    print(f"  R loglin: {seconds:.1f} s for {passes} passes ({seconds / passes:.2f} s each){settled}")
-    ours = f"{search + fitting:.2f} s, cells found and margins within 1e-6"
-    print(f"  ratio to our {ours}: {ratio:.0f} (target {TARGET:.0f})")
+    seconds, passes, deviation = theirs
+    each = seconds / passes
+    print(f"  R loglin: {seconds:.1f} s for {passes} passes ({each:.2f} s each), within {deviation:.2g} records")
+    for most in (4, 8, 12, 16, 20, 25, 30, 40, 60, 100, 2000):
+        fitted, search, fitting = fit(sample, most)
+        if fitted.converged or deviation_of(fitted, sample) <= deviation:
+            ours = f"{search + fitting:.2f} s, cells found and {fitted.passes} passes"
+            ratio = seconds / (search + fitting)
+            print(f"  ratio to our {ours} to the same margins: {ratio:.0f} (target {TARGET:.0f})")
+            return
 
 
 if __name__ == "__main__":

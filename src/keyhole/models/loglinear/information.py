@@ -280,8 +280,3 @@ def thinned(fitted: Vector, points: int, share: float = 0.5) -> Vector:
     step = float(fitted.sum()) / points
     kernels.thin(fitted, step, share * step, kept)
     return kept
-
-
-def sparing(fitted: Vector) -> Vector:
-    """The fitted means, or a sample of them where they are many: enough for a direction to step in."""
-    return fitted if len(fitted) <= CELLS_DRAWN else thinned(fitted, CELLS_DRAWN)

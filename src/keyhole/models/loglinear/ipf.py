@@ -34,7 +34,7 @@ from keyhole.errors import FitFailed
 from keyhole.models.loglinear import _kernels as kernels
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.formula import Generators
-from keyhole.models.loglinear.information import Coding, Design, sparing
+from keyhole.models.loglinear.information import Coding, Design
 from keyhole.progress import Progress, silent
 
 MEMORY = 8
@@ -43,8 +43,8 @@ MEMORY = 8
 NEWTON_AFTER = 25
 """Passes after which Newton steps are tried, and again after one that failed."""
 
-NEWTON_PARAMETERS = 3000
-"""Effects beyond which a Newton step costs more than it saves."""
+NEWTON_PARAMETERS, NEWTON_CELLS = 3000, 5_000_000
+"""Effects and cells beyond which a Newton step costs more than it saves."""
 
 PATIENCE = 60
 """Passes without a smaller discrepancy after which the fit is given up."""
@@ -186,7 +186,9 @@ class _Acceleration:
         self._reached: deque[Vector] = deque(maxlen=MEMORY)
         self._best, self._good = -np.inf, fitting.target
         self._wait = NEWTON_AFTER
-        self._possible = fitting.design.parameters <= NEWTON_PARAMETERS
+        self._possible = (
+            fitting.design.parameters <= NEWTON_PARAMETERS and len(fitting.design.cells) <= NEWTON_CELLS
+        )
         self._coding: Coding | None = None
         self._miss = np.inf
 
@@ -205,7 +207,7 @@ class _Acceleration:
     def _forget(self) -> None:
         self._moved.clear()
         self._reached.clear()
-        self._best, self._wait, self._coding = -np.inf, NEWTON_AFTER, None
+        self._best, self._wait, self._coding, self._miss = -np.inf, NEWTON_AFTER, None, np.inf
 
     def _anderson(self, theta: Vector, reached: Vector) -> Vector:
         self._moved.append((reached - theta) * self._scale)
@@ -221,9 +223,13 @@ class _Acceleration:
         fitted, design = self._fitting.values[-1], self._fitting.design
         score = self._fitting.target - design.margins_of(fitted)
         miss = float(np.abs(score).max())
+        if miss > 0.7 * self._miss:
+            # Where a mean vanishes an exact step still divides the miss by e: this one is not worth its price.
+            self._forget()
+            return reached
         # A factorisation serves as long as each step with it gains a digit.
         if self._coding is None or miss > 0.1 * self._miss:
-            self._coding = Coding.of(design.information(sparing(fitted)))
+            self._coding = Coding.of(design.information(fitted))
         self._miss = miss
         return reached + self._coding.solve(score)
 
