@@ -36,6 +36,10 @@ Expanding everything about the fit keeps all terms of second order,
 The two agree where :math:`a' h' + a h'' \approx 0`, and have terms of opposite sign where m is small: there
 :math:`a' h' \approx h' < 0` outweighs :math:`a h''`.
 
+The complete form is the better estimate of a small bias. It is blind to a model that follows its sample, and where
+misfits of cells cancel in the sum it is content with too few terms. The published form grows with every misfit
+that matters for risk and turns negative with too many terms, which is what a search needs: it is the default.
+
 **Variance if the model is right.** :math:`f - m` and :math:`(f - m)^2 - f = f^2 - (1 + 2m) f + m^2` are the first
 two Charlier polynomials. Under Poisson(m) they have mean 0, variances m and
 
