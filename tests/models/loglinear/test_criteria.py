@@ -133,7 +133,7 @@ def simulated(strength: float, order: int, runs: int) -> dict[str, float]:
 
 
 def test_simulated_bias() -> None:
-    """With little misfit the complete form is nearer; only the published one sees a model follow its sample."""
+    """With little misfit the complete form is nearer; with far too many terms the published one is."""
     under, over = simulated(0.2, 1, 80), simulated(0.4, 3, 8)
     print(f"independence fitted to pairs: {under}\ntriples fitted to pairs: {over}")
     assert abs(under["second-order"] - under["true"]) < 0.5 * abs(under["published"] - under["true"])

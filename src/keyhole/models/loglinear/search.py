@@ -2,11 +2,11 @@ r"""Forward search for the terms of a log-linear model by the bias criteria of S
 
 The search starts from independence. At each step every term that could be added is tried, and the one whose fit
 has the smallest standardised bias :math:`|\hat B / \sqrt v|` (see `criteria`) is added: pairs first and, where
-asked, triples with everything inside them. A model with too few terms has a large positive statistic. One
-that is right has a standard deviation of at most 1 around a mean a little below zero, because fitting takes some
-of the spread away. So the search goes on while the statistic is positive and some term brings it nearer to zero:
-the estimate has then no bias that the data can tell. A one-sided test at 5% (threshold 1.645) stops earlier, with
-more bias left.
+asked, triples with everything inside them. A model with far too few terms has a large positive statistic, one that
+is right a value of about one standard deviation around a mean somewhat below zero, since fitting follows the
+sample. The search goes on while the statistic is positive and some term brings it nearer to zero. This adds terms
+that are not needed along with those that are; a one-sided test at 5% (threshold 1.645) adds fewer and left more
+bias in tau in simulated samples.
 
 **Trying a term.** Full fits of all candidates would cost as many passes over the cells as there are terms times
 candidates. A candidate is first judged by one step of proportional fitting, the current fit scaled to the new
