@@ -11,12 +11,10 @@ from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.formula import preset
 from keyhole.models.loglinear.ipf import fit_margins
-from keyhole.models.loglinear.lasso import (
+from keyhole.models.loglinear.lasso import divide, fit_lasso
+from keyhole.models.loglinear.lasso_path import Tried, choose
+from keyhole.models.loglinear.penalised import (
     PenalisedFitting,
-    _choose,
-    _Tried,
-    divide,
-    fit_lasso,
     fit_penalised,
     penalised_design,
     thresholded,
@@ -209,10 +207,10 @@ def test_too_many_cells_are_refused() -> None:
 
 
 def test_one_standard_error_prefers_the_larger_penalty() -> None:
-    def tried(penalty: float, *scores: float) -> _Tried:
-        return _Tried(penalty, np.empty(0), 1.0, 1.0, 1, 1, 0.0, [True], [*scores])
+    def tried(penalty: float, *scores: float) -> Tried:
+        return Tried(penalty, np.empty(0), 1.0, 1.0, 1, 1, 0.0, [True], [*scores])
 
     path = [tried(9.0, -60, -58), tried(3.0, -50.1, -50.5), tried(1.0, -50.4, -50.0), tried(0.3, -53, -54)]
     sizes = np.array([10, 10])
-    assert _choose(path, sizes, "best")[1] == 2
-    assert _choose(path, sizes, "one-standard-error")[1] == 1
+    assert choose(path, sizes, "best")[1] == 2
+    assert choose(path, sizes, "one-standard-error")[1] == 1

@@ -11,7 +11,8 @@ from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.criteria import criteria
 from keyhole.models.loglinear.formula import preset, with_term
 from keyhole.models.loglinear.ipf import fit_margins
-from keyhole.models.loglinear.search import SearchPath, candidates, sampled_cells, search_terms, spread_of_risk
+from keyhole.models.loglinear.search import candidates, sampled_cells, search_terms
+from keyhole.models.loglinear.search_path import SearchPath, spread_of_risk
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 

@@ -1,69 +1,31 @@
-r"""All two-way interactions under an L1 penalty: a Poisson model between independence and all pairs.
+r"""The lasso over pairs: a path of penalties, and the one that held-out records choose.
 
-The log mean of a cell is a sum of main effects and of one coefficient for each pair of levels of each pair of
-keys, :math:`\log m_c = \sum_j \theta_j(c_j) + \sum_{i<j} u_{ij}(c_i, c_j)`, and the fit maximises
-
-.. math:: \sum_c (f_c \log m_c - m_c) - \lambda \sum |u_{ij}(a, b)|.
-
-Main effects carry no penalty. :math:`\lambda` is counted in records: a pair of levels whose count differs from
-what the other terms expect by no more than :math:`\lambda` needs no coefficient.
-
-**One step.** The pairs of levels of two keys divide the cells among them. With all else fixed, changing
-:math:`u_{ab}` by d multiplies the margin :math:`m_{ab}` by :math:`e^d` and touches no other entry, so each
-coefficient of the block has its own problem, max :math:`n_{ab} d - m_{ab} (e^d - 1) - \lambda |u_{ab} + d|`,
-solved by
-
-.. math:: u_{ab} \leftarrow \begin{cases}
-          u_{ab} + \log\{(n_{ab} - \lambda)/m_{ab}\} & \text{if } n_{ab} > \lambda \text{ and this is positive} \\
-          u_{ab} + \log\{(n_{ab} + \lambda)/m_{ab}\} & \text{if this is negative} \\
-          0 & \text{otherwise.} \end{cases}
-
-It is iterative proportional fitting to thresholded margins, and a pass costs what a pass of that costs. An empty
-margin has a finite coefficient, so all admissible cells of the levels that occur keep a positive mean. The penalty
-separates over the blocks, hence passes converge to the maximum (Tseng 2001, *JOTA* 109). They would be slow to
-move what a whole row of a block has in common into the main effect that says the same without a penalty; after
-each pass the medians of rows and columns, which are the best such moves, are taken there at once.
-
-**The conditions of the maximum** (Karush, Kuhn, Tucker) are :math:`n_{ab} - m_{ab} = \lambda \,
-\mathrm{sign}(u_{ab})` where the coefficient is not zero, :math:`|n_{ab} - m_{ab}| \le \lambda` where it is, and
-fitted main margins equal to the observed ones. Their largest violation, in proportion to :math:`n_{ab} + \lambda`,
-is what is reported. At :math:`\lambda_{\max} = \max |n_{ab} - m_{ab}|` under independence, and above, no
-coefficient is needed.
-
-**The penalty is chosen by records held out.** Their mean log likelihood :math:`\log(m_c / \sum m)` under the fits
+Records held out choose the penalty. The mean log likelihood :math:`\log(m_c / \sum m)` under the fits
 to the other folds is followed from :math:`\lambda_{\max}` downwards until it has fallen twice, with
 :math:`\lambda` in proportion to the records fitted. Records with a level that none of the others has tell nothing
 about the pairs and are left out of the score.
 """
 
-from dataclasses import dataclass, field
-from itertools import combinations
-from math import prod
-from typing import Literal, NamedTuple
-
 import numpy as np
 from numpy.random import Generator
-from scipy import special
 
-from keyhole.arrays import IntVector, Mask, Vector, read_only
-from keyhole.errors import FitFailed
-from keyhole.inference.model_path import ModelPath, PathStep
-from keyhole.models.loglinear import _kernels as kernels
-from keyhole.models.loglinear.cells import Cells
+from keyhole.arrays import IntVector, Mask, Vector
 from keyhole.models.loglinear.information import Design
+from keyhole.models.loglinear.lasso_path import LassoPath, Rule, Tried, choose
+from keyhole.models.loglinear.penalised import (
+    MOST_CELLS,
+    TOLERANCE,
+    PenalisedFit,
+    PenalisedFitting,
+    penalised_design,
+)
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 
-MOST_CELLS = 30_000_000
-"""Admissible cells of the levels that occur, beyond which there is no fit: every one of them has a mean."""
-
-TOLERANCE = 1e-4
-"""Violation of the conditions of the maximum, in proportion to the margin, that counts as none."""
+__all__ = ["LassoPath", "divide", "fit_lasso", "held_out_score", "usable"]
 
 ON_THE_WAY = 1e-3
-"""The same for fits that only compare penalties."""
-
-MOST_PASSES = 1000
+"""Violation of the conditions of the maximum that fits which only compare penalties may have."""
 
 LAMBDAS, SMALLEST = 15, 0.1
 """Penalties of the path, evenly spaced on a log scale, and the smallest of them in records."""
@@ -72,378 +34,6 @@ FOLDS = 5
 
 FALLS = 2
 """How often in a row the held-out score falls before the path ends."""
-
-Rule = Literal["best", "one-standard-error"]
-"""The penalty with the best score, or the largest that is not worse by more than the standard error."""
-
-
-@dataclass(frozen=True, eq=False)
-class PenalisedFit:
-    """The fit for one penalty.
-
-    Attributes
-    ----------
-    design
-        The cells, and the margins of all keys and of all pairs of keys.
-    penalty
-        lambda, in records.
-    effects
-        The main effects and coefficients, in the order of the design.
-    fitted
-        The mean of each cell on the scale of the counts.
-    passes
-        How often margins were taken.
-    violation
-        The largest violation of the conditions of the maximum.
-    converged
-        Whether it is within the tolerance.
-    """
-
-    design: Design
-    penalty: float
-    effects: Vector = field(repr=False)
-    fitted: Vector = field(repr=False)
-    passes: int
-    violation: float
-    converged: bool
-
-    @property
-    def cells(self) -> Cells:
-        return self.design.cells
-
-    def coefficients(self, pair: tuple[int, int]) -> Vector:
-        """The coefficients of two keys, one axis for each."""
-        for k, margin in enumerate(self.design.margins):
-            if margin.generator == pair:
-                block = self.effects[self.design.begins[k] : self.design.begins[k + 1]]
-                return margin.in_table_order(block, self.design.cells.order)
-        raise ValueError(f"There is no pair of keys at positions {pair}.")
-
-    @property
-    def pairs(self) -> tuple[tuple[int, ...], ...]:
-        """The pairs of keys with some coefficient that is not zero."""
-        found = [
-            margin.generator
-            for margin, begin in zip(self.design.margins, self.design.begins, strict=False)
-            if len(margin.generator) == 2 and self.effects[begin : begin + margin.entries].any()
-        ]
-        return tuple(sorted(found))
-
-
-def penalised_design(sample: Sample, *, most_cells: int = MOST_CELLS) -> Design:
-    """All admissible cells of the levels that occur, and the margins of all keys and all pairs.
-
-    Raises
-    ------
-    FitFailed
-        There are too many cells; says how many.
-    """
-    sizes = [len(np.unique(column)) for column in sample.table.cells.T]
-    keys = range(len(sizes))
-    terms = (*((key,) for key in keys), *combinations(keys, 2))
-    if sample.zeros is None and prod(sizes) > most_cells:
-        raise FitFailed(
-            f"The lasso gives a mean to every cell that somebody could be in: {prod(sizes):,} here, more than the "
-            f"{most_cells:,} it can hold. Recode keys with many levels, leave out keys, or use another model."
-        )
-    # A cell takes its code and its mean, and the nodes above add less than as much again.
-    return Design(Cells.of(sample, (), prune=False, most_bytes=20 * most_cells), terms)
-
-
-def fit_penalised(
-    design: Design,
-    counts: Vector | IntVector,
-    penalty: float,
-    *,
-    start: Vector | None = None,
-    tolerance: float = TOLERANCE,
-    most_passes: int = MOST_PASSES,
-) -> PenalisedFit:
-    """The means for one penalty.
-
-    Parameters
-    ----------
-    design
-        As `penalised_design` gives it.
-    counts
-        The count of each occupied cell of the table; may be zero where records are held out.
-    start
-        Effects to begin with.
-    """
-    return PenalisedFitting(design).fit(counts, penalty, start=start, tolerance=tolerance, most_passes=most_passes)
-
-
-def thresholded(n: Vector, m: Vector, u: Vector, penalty: float) -> Vector:
-    """The coefficients of a block after its step; those without a cell stay as they are.
-
-    Examples
-    --------
-    >>> thresholded(np.array([8.0, 5.0, 0.0]), np.array([4.0, 4.0, 4.0]), np.zeros(3), 2.0).round(3).tolist()
-    [0.405, 0.0, -0.693]
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up = u + np.log(np.maximum(n - penalty, 0.0) / m)
-        down = u + np.log((n + penalty) / m)
-    new = np.where(up > 0, up, np.where(down < 0, down, 0.0))
-    return np.where(m > 0, new, u)
-
-
-def violations(n: Vector, m: Vector, u: Vector, penalty: float) -> Vector:
-    """By how much coefficients of a block miss the conditions of the maximum, in proportion to n + lambda."""
-    slope = n - m
-    missed = np.where(u != 0, np.abs(slope - penalty * np.sign(u)), np.maximum(np.abs(slope) - penalty, 0.0))
-    return np.divide(missed, n + penalty, out=np.zeros(len(n)), where=(n + penalty > 0) & (m > 0))
-
-
-def middle(block: Vector, possible: Mask, axis: int) -> Vector:
-    """The median of the possible entries along an axis, where there is a choice the one nearest to zero.
-
-    Examples
-    --------
-    >>> block, possible = np.array([[1.0, 2.0, 5.0], [-1.0, 3.0, 9.0]]), np.array([[1, 1, 1], [1, 1, 0]], bool)
-    >>> middle(block, possible, 1).tolist()
-    [2.0, 0.0]
-    """
-    ordered = np.sort(np.where(possible, block, np.inf), axis=axis)
-    there = possible.sum(axis=axis, keepdims=True)
-    low, high = (
-        np.take_along_axis(ordered, np.maximum(place, 0), axis).squeeze(axis)
-        for place in ((there - 1) // 2, np.minimum(there // 2, block.shape[axis] - 1))
-    )
-    return np.where(there.squeeze(axis) > 0, np.clip(0.0, low, high), 0.0)
-
-
-class PenalisedFitting:
-    """Room for fits of one design: the sums below every node, which passes change in place."""
-
-    def __init__(self, design: Design) -> None:
-        self.design = design
-        self.layers = design.cells.layers
-        self.values = [np.empty(len(layer.own)) for layer in self.layers]
-        self._root = np.empty(1)
-        self._entries = design.entries_of(design.cells.occupied)
-        self.is_pair = np.array([len(margin.generator) == 2 for margin in design.margins])
-        self._possible = design.margins_of(np.ones(len(design.cells))) > 0
-        self._main = {
-            margin.depth: slice(design.begins[k], design.begins[k + 1])
-            for k, margin in enumerate(design.margins)
-            if len(margin.generator) == 1
-        }
-        self.margin_of = np.repeat(np.arange(len(design.margins)), [m.entries for m in design.margins])
-
-    def margins_of(self, counts: Vector | IntVector) -> Vector:
-        """The observed margins of counts of the occupied cells."""
-        weights = np.tile(np.asarray(counts, dtype=np.float64), self._entries.shape[1])
-        return np.bincount(self._entries.T.ravel(), weights, self.design.parameters).astype(np.float64)
-
-    def largest_penalty(self, counts: Vector | IntVector) -> float:
-        """The smallest penalty under which no coefficient is needed."""
-        fit = self.fit(counts, np.inf, tolerance=1e-6)
-        apart = np.abs(self.margins_of(counts) - self.design.margins_of(fit.fitted))
-        return float(apart[self.is_pair[self.margin_of]].max(initial=0.0))
-
-    def fit(
-        self,
-        counts: Vector | IntVector,
-        penalty: float,
-        *,
-        start: Vector | None = None,
-        tolerance: float = TOLERANCE,
-        most_passes: int = MOST_PASSES,
-    ) -> PenalisedFit:
-        """As `fit_penalised`; passes take blocks with coefficients, the others are looked at in between."""
-        target = self.margins_of(counts)
-        u = np.zeros(len(target)) if start is None else start.copy()
-        self._multiply_out(u)
-        active = ~self.is_pair | (np.bincount(self.margin_of, u != 0, len(self.is_pair)) > 0)
-        violation, passes = np.inf, 0
-        while passes < most_passes:
-            passes += 1
-            worst = self._run_pass(target, u, penalty, active)
-            self._share_out()
-            if 0 < penalty < np.inf:
-                self._balance(u, active)
-            if worst > tolerance and passes < most_passes:
-                continue
-            missed = self._violations(target, u, penalty)
-            violation = float(missed.max(initial=0.0))
-            if violation <= tolerance:
-                break
-            active |= missed > tolerance
-        return PenalisedFit(
-            self.design, penalty, read_only(u), read_only(self.values[-1].copy()), passes, violation,
-            violation <= tolerance,
-        )  # fmt: skip
-
-    def _violations(self, target: Vector, u: Vector, penalty: float) -> Vector:
-        """The largest violation in each margin."""
-        now = self.design.margins_of(self.values[-1])
-        found = np.zeros(len(self.is_pair))
-        for k, begin in enumerate(self.design.begins[:-1]):
-            part = slice(begin, self.design.begins[k + 1])
-            if not self.is_pair[k]:
-                found[k] = violations(target[part], now[part], np.zeros(part.stop - begin), 0.0).max(initial=0.0)
-            elif np.isfinite(penalty):
-                found[k] = violations(target[part], now[part], u[part], penalty).max(initial=0.0)
-        return found
-
-    def _run_pass(self, target: Vector, u: Vector, penalty: float, active: Mask) -> float:
-        """Take the active margins once, the deepest first; the largest violation met."""
-        worst = 0.0
-        for depth in reversed(range(len(self.values))):
-            here = [k for k in self.design.by_layer[depth] if active[k]]
-            layer, value = self.layers[depth], self.values[depth]
-            above = self.values[depth - 1] if depth else self._root
-            nodes = layer.prefix, layer.branch, layer.own, value
-            if not here:
-                kernels.lift(layer.branch, value, above)
-                continue
-            first = self.design.margins[here[0]]
-            sums = np.zeros((2, first.entries))
-            kernels.sum_margin(*nodes, first.rows, first.strides, sums)
-            for k, following in zip(here, [*here[1:], None], strict=True):
-                margin = self.design.margins[k]
-                part = slice(self.design.begins[k], self.design.begins[k + 1])
-                factor, found = self._step(
-                    target[part], sums.sum(axis=0), u[part], penalty if self.is_pair[k] else None
-                )
-                worst = max(worst, found)
-                if following is None:
-                    kernels.scale_and_lift(*nodes, margin.rows, margin.strides, factor, above)
-                else:
-                    then = self.design.margins[following]
-                    sums = np.zeros((2, then.entries))
-                    kernels.scale_and_sum(
-                        *nodes, margin.rows, margin.strides, factor, then.rows, then.strides, sums
-                    )
-        return worst
-
-    @staticmethod
-    def _step(n: Vector, m: Vector, u: Vector, penalty: float | None) -> tuple[Vector, float]:
-        """Change the effects of one margin in place; what multiplies its cells, and the violation found."""
-        if penalty is None:
-            missed = violations(n, m, np.zeros(len(n)), 0.0)
-            with np.errstate(divide="ignore"):
-                new = np.where(m > 0, u + np.log(n / np.where(m > 0, m, 1.0)), u)
-        else:
-            missed = violations(n, m, u, penalty)
-            new = thresholded(n, m, u, penalty)
-        # Both are minus infinity where nobody is left: nothing to multiply.
-        with np.errstate(invalid="ignore"):
-            factor = np.where(m > 0, np.exp(new - u), 1.0)
-        u[:] = new
-        return factor, float(missed.max(initial=0.0))
-
-    def _balance(self, u: Vector, active: Mask) -> None:
-        """Move the median of each row and column of a block into a main effect: same means, smaller penalty."""
-        for k in np.flatnonzero(self.is_pair & active):
-            margin = self.design.margins[k]
-            part = slice(self.design.begins[k], self.design.begins[k + 1])
-            block, possible = u[part].reshape(margin.shape), self._possible[part].reshape(margin.shape)
-            for axis, depth in enumerate((margin.rows[0], margin.depth)):
-                shift = middle(block, possible, axis=1 - axis)
-                block -= np.where(possible, np.expand_dims(shift, 1 - axis), 0.0)
-                u[self._main[depth]] += shift
-
-    def _share_out(self) -> None:
-        for depth in range(1, len(self.values)):
-            kernels.share_out(self.layers[depth].branch, self.values[depth], self.values[depth - 1])
-
-    def _multiply_out(self, u: Vector) -> None:
-        """Set the cells to the product of their effects."""
-        effects, above = np.exp(u), np.ones(1)
-        first, rows, strides, _ = self.design.flat
-        for depth, layer in enumerate(self.layers):
-            here = self.design.by_layer[depth]
-            ends, begins = first[here.start : here.stop + 1], self.design.begins[here.start : here.stop]
-            nodes = layer.prefix, layer.branch, layer.own
-            kernels.multiply_out(*nodes, above, ends, rows, strides, begins, effects, self.values[depth])
-            above = self.values[depth]
-
-
-@dataclass(frozen=True, slots=True)
-class LassoStep:
-    """One penalty of the path.
-
-    Attributes
-    ----------
-    penalty
-        lambda, in records.
-    tau1, tau2
-        The estimates of the fit to all records.
-    score, deficit_error
-        The mean held-out log likelihood of a record, and the standard error, over the folds, of how much it is
-        worse than the best of the path.
-    pairs
-        How many pairs of keys have a coefficient that is not zero.
-    coefficients
-        How many coefficients are not zero.
-    violation, converged
-        The largest violation of the conditions of the maximum, and whether all fits with this penalty met them.
-    """
-
-    penalty: float
-    tau1: float
-    tau2: float
-    score: float
-    deficit_error: float
-    pairs: int
-    coefficients: int
-    violation: float
-    converged: bool
-
-
-@dataclass(frozen=True, eq=False)
-class LassoPath:
-    """The penalties that were tried, the one that was chosen, and its fit.
-
-    Attributes
-    ----------
-    steps
-        From the largest penalty downwards.
-    chosen
-        The position of the chosen one.
-    unscored
-        Records that no score could use: a level that nobody in the other folds has.
-    fitted
-        The fit to all records with the chosen penalty.
-    """
-
-    steps: tuple[LassoStep, ...]
-    chosen: int
-    unscored: int
-    fitted: PenalisedFit = field(repr=False)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What should be known before the chosen fit is believed."""
-        found = []
-        if self.chosen == 0:
-            found.append("The largest penalty was chosen: the lasso is the independence model here.")
-        elif self.chosen == len(self.steps) - 1:
-            found.append(
-                f"The smallest penalty of the path, {self.steps[-1].penalty:.2g} records, was chosen; "
-                "a smaller one might be better."
-            )
-        loose = sum(not step.converged for step in self.steps)
-        if loose:
-            found.append(f"Fits with {loose} of {len(self.steps)} penalties did not converge.")
-        return tuple(found)
-
-    @property
-    def model_path(self) -> ModelPath:
-        """The path for people to read."""
-        steps = tuple(
-            PathStep(
-                f"lambda {step.penalty:.3g}",
-                step.penalty,
-                step.tau1,
-                step.tau2,
-                {"held_out_score": step.score, "pairs": step.pairs, "coefficients": step.coefficients},
-            )
-            for step in self.steps
-        )
-        return ModelPath("lambda", steps, self.chosen)
 
 
 def fit_lasso(
@@ -477,11 +67,11 @@ def fit_lasso(
     top = room.largest_penalty(counts)
     grid = np.geomspace(top, min(SMALLEST, top / 100), lambdas) if top > 0 else np.array([0.0])
     starts: list[Vector | None] = [None] * (len(held_out) + 1)
-    tried: list[_Tried] = []
+    tried: list[Tried] = []
     for penalty in grid:
         whole = room.fit(counts, penalty, start=starts[-1], tolerance=max(tolerance, ON_THE_WAY))
         starts[-1] = whole.effects
-        now = _Tried.of(sample, whole)
+        now = Tried.of(sample, whole)
         for fold, (rest, held) in enumerate(zip(trainings, judged, strict=True)):
             share = rest.sum() / counts.sum()
             fit = room.fit(rest, penalty * share, start=starts[fold], tolerance=max(tolerance, ON_THE_WAY))
@@ -493,7 +83,7 @@ def fit_lasso(
         if len(tried) > FALLS and (np.diff([sum(step.scores) for step in tried[-FALLS - 1 :]]) < 0).all():
             break
     sizes = np.array([int(held.sum()) for held in judged])
-    steps, chosen = _choose(tried, sizes, rule)
+    steps, chosen = choose(tried, sizes, rule)
     fitted = room.fit(counts, steps[chosen].penalty, start=tried[chosen].effects, tolerance=tolerance)
     return LassoPath(steps, chosen, sample.sample_size - int(sizes.sum()), fitted)
 
@@ -517,44 +107,3 @@ def held_out_score(fit: PenalisedFit, held: IntVector) -> float:
     scored = np.flatnonzero(held)
     mean = fit.fitted[fit.cells.occupied[scored]]
     return float(held[scored] @ (np.log(mean) - np.log(fit.fitted.sum())))
-
-
-class _Tried(NamedTuple):
-    """What is kept of the fits with one penalty."""
-
-    penalty: float
-    effects: Vector
-    tau1: float
-    tau2: float
-    pairs: int
-    coefficients: int
-    violation: float
-    converged: list[bool]
-    scores: list[float]
-
-    @classmethod
-    def of(cls, sample: Sample, fit: PenalisedFit) -> "_Tried":
-        places = fit.cells.occupied[sample.table.uniques]
-        mean = fit.fitted[places] * sample.unsampled_size / sample.sample_size
-        tau1, tau2 = float(np.exp(-mean).sum()), float(special.exprel(-mean).sum())
-        nonzero = sum(int(np.count_nonzero(fit.coefficients((a, b)))) for a, b in fit.pairs)
-        pairs = len(fit.pairs)
-        return cls(fit.penalty, fit.effects, tau1, tau2, pairs, nonzero, fit.violation, [fit.converged], [])
-
-
-def _choose(tried: list[_Tried], sizes: IntVector, rule: Rule) -> tuple[tuple[LassoStep, ...], int]:
-    """The steps of the path with their scores, and the position of the chosen one."""
-    scores = np.array([step.scores for step in tried])
-    mean = scores.sum(axis=1) / max(int(sizes.sum()), 1)
-    best = int(np.argmax(mean))
-    deficit = (scores - scores[best]) / np.maximum(sizes, 1)
-    error = deficit.std(axis=1, ddof=1) / np.sqrt(len(sizes))
-    chosen = best if rule == "best" else int(np.flatnonzero(mean >= mean[best] - error)[0])
-    steps = tuple(
-        LassoStep(
-            step.penalty, step.tau1, step.tau2, float(mean[place]), float(error[place]), step.pairs,
-            step.coefficients, step.violation, all(step.converged),
-        )
-        for place, step in enumerate(tried)
-    )  # fmt: skip
-    return steps, chosen
