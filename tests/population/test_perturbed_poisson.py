@@ -22,20 +22,29 @@ def test_closed_forms_are_the_plug_in_ones() -> None:
     np.testing.assert_array_equal(law.mean_match(), plain.mean_match())
 
 
-def test_draws_keep_the_mean_and_widen_with_the_noise() -> None:
-    """var(sum U) = sum mu + (sum mu)^2 var(factor) when all cells err alike."""
-    law = _law(0.3)
-    rng = np.random.default_rng(2)
-    totals = np.array([law.draw(rng).sum() for _ in range(4000)])
-    factor = np.array([law.factors(row)[0] for row in range(500)])
-    expected = law.mean.sum()
-    variance = expected + expected**2 * factor.var()
-    assert factor.mean() == pytest.approx(1.0, rel=1e-12)
-    assert abs(totals.mean() - expected) < 4 * np.sqrt(variance / 4000)
-    assert totals.var() == pytest.approx(variance, rel=0.15)
-    # Broken on purpose: without the division by its mean the factor raises every count, and this must tell.
-    raised = np.exp(law.noise[:, 0]).mean()
-    assert abs(totals.mean() - expected * raised) > 4 * np.sqrt(variance / 4000)
+def mean_risk(law: PerturbedPoissonUnsampled, level: np.ndarray) -> float:
+    """tau1 + tau2, on average over the rows of the noise."""
+    means = [law.mean * np.exp(row - level) for row in law.noise]
+    return float(
+        np.mean([PoissonUnsampled(m).prob_none().sum() + PoissonUnsampled(m).mean_match().sum() for m in means])
+    )
+
+
+@pytest.mark.parametrize("deviation", [0.2, 1.0, 2.5])
+def test_the_draws_are_about_the_estimate(deviation: float) -> None:
+    """Without the level the noise raises the risk, which this must tell."""
+    law = _law(deviation)
+    estimate = float(law.prob_none().sum() + law.mean_match().sum())
+    assert mean_risk(law, law.level) == pytest.approx(estimate, rel=1e-4)
+    assert mean_risk(law, np.zeros(60)) > 1.005 * estimate
+
+
+def test_draws_widen_with_the_noise() -> None:
+    spread = []
+    for deviation in (0.0, 0.3, 0.6):
+        law, rng = _law(deviation), np.random.default_rng(2)
+        spread.append(np.std([(law.draw(rng) == 0).sum() for _ in range(1500)]))
+    assert spread[0] < 0.8 * spread[1] < 0.7 * spread[2]
 
 
 def test_no_noise_is_the_plain_law() -> None:
