@@ -109,6 +109,8 @@ def _read(option: str, value: object, default: object) -> object:
 
 
 _SUPERPOPULATION = "keyhole.models.superpopulation"
+_LOGLINEAR = "keyhole.models.loglinear"
+_SKINNER_HOLMES = "Skinner & Holmes (1998), Journal of Official Statistics 14"
 
 _ENTRIES = (
     Entry(
@@ -117,6 +119,49 @@ _ENTRIES = (
         "Keyhole's own; derived and checked in docs/explanation/sequential-logit.md",
         "First choice: it learns how the keys depend on each other; its intervals were checked on real samples.",
         "Below 500 records, with keys that repeat each other, with clustered samples, on data unlike people.",
+    ),
+    Entry(
+        "two-way",
+        f"{_LOGLINEAR}.model:TwoWay",
+        f"{_SKINNER_HOLMES}; Fienberg & Makov (1998), Journal of Official Statistics 14",
+        "As a second opinion with 5,000 records and more: the usual model of agencies, fitted to the end.",
+        "In small samples: combinations of two levels nobody has count as impossible, and risk is far too low.",
+    ),
+    Entry(
+        "independence",
+        f"{_LOGLINEAR}.model:Independence",
+        _SKINNER_HOLMES,
+        "As an upper benchmark: what the risk would be if keys said nothing of each other.",
+        "On real keys, which depend on each other: several times too high.",
+    ),
+    Entry(
+        "loglinear",
+        f"{_LOGLINEAR}.model:LogLinear",
+        f"{_SKINNER_HOLMES}; Bishop, Fienberg & Holland (1975), Discrete Multivariate Analysis",
+        "When you know which keys act together: name the terms, as in generators=age*sex+region.",
+        "With many terms in small samples, as two-way does; with few terms it overstates risk.",
+    ),
+    Entry(
+        "skinner-shlomo",
+        f"{_LOGLINEAR}.chosen:SkinnerShlomo",
+        "Skinner & Shlomo (2008), Journal of the American Statistical Association 103",
+        "When a log-linear model is asked for and its terms must be justified: shows every model on the way.",
+        "In small samples its criterion can be content with a bad model; a search takes minutes.",
+    ),
+    Entry(
+        "lasso",
+        f"{_LOGLINEAR}.chosen:PoissonLasso",
+        "Tibshirani (1996), Journal of the Royal Statistical Society B 58; derived on its page",
+        "As two-way where pairs of levels are sparse: interactions are shrunk, and no combination is impossible.",
+        "Slow on large tables; shrinkage towards independence overstates risk, cross-validation decides how much.",
+    ),
+    Entry(
+        "lancaster",
+        "keyhole.models.lancaster.model:LancasterAdditive",
+        "Takemura, Evaluation of per-record identification risk by additive modeling of interaction for "
+        "contingency table cell probabilities",
+        "For a quick look that is easy to explain: rare levels and rare pairs of levels make a record risky.",
+        "On strongly dependent keys, where c(lambda) is far above 1: tau1 was then 1.6 to 2.2 times too high.",
     ),
     Entry(
         "ewens",

@@ -1,0 +1,195 @@
+"""Log-linear models whose terms are chosen from the sample: by Skinner and Shlomo's criteria, or by a penalty."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.errors import UnknownModel
+from keyhole.inference.fit import Diagnostic
+from keyhole.inference.model_path import ModelPath
+from keyhole.inference.track_record import TrackRecord
+from keyhole.models.loglinear.checks import warned
+from keyhole.models.loglinear.lasso import LassoPath, fit_lasso
+from keyhole.models.loglinear.means import dense_codes, empty_entries, fit_means, means_of, multiplier
+from keyhole.models.loglinear.model import LogLinearFit, refuse_few_draws
+from keyhole.models.loglinear.search import SearchPath, search_terms
+from keyhole.population.poisson import PoissonUnsampled
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+
+CRITERIA = ("b1", "b2")
+
+
+@dataclass(frozen=True)
+class SkinnerShlomo:
+    """A log-linear model found by forward search: terms are added until the risk estimate shows no positive bias.
+
+    Parameters
+    ----------
+    criterion
+        ``b1`` to look at the bias of tau1, ``b2`` at that of tau2.
+    three_way
+        Whether terms of three keys are tried after those of two.
+    threshold
+        The bias, in standard deviations, at which the search stops.
+    draws
+        Draws of the estimation error behind the interval.
+
+    References
+    ----------
+    Skinner & Shlomo (2008), Journal of the American Statistical Association 103, 989-1001.
+    """
+
+    criterion: str = "b2"
+    three_way: bool = False
+    threshold: float = 0.0
+    draws: int = 400
+
+    def __post_init__(self) -> None:
+        refuse_few_draws(self.draws)
+        if self.criterion not in CRITERIA:
+            raise UnknownModel(f"The option criterion must be b1 or b2, found {self.criterion!r}.")
+
+    @property
+    def name(self) -> str:
+        return "skinner-shlomo"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {
+            "criterion": self.criterion,
+            "three_way": self.three_way,
+            "threshold": self.threshold,
+            "draws": self.draws,
+        }
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "SearchedFit":
+        if sample.zeros is not None:
+            sample.zeros.check(sample.table)
+        searched = search_terms(
+            sample,
+            criterion="b1" if self.criterion == "b1" else "b2",
+            largest=3 if self.three_way else 2,
+            threshold=self.threshold,
+            progress=progress,
+        )
+        generators = searched.fitted.generators
+        if sample.table.weights is not None:
+            means = fit_means(sample, generators, draws=self.draws, rng=rng, progress=progress)
+        else:
+            codes, sizes = dense_codes(sample)
+            empty = sum(empty_entries(codes, sizes, generator) for generator in generators)
+            means = means_of(sample, searched.fitted, empty, draws=self.draws, rng=rng)
+        return SearchedFit(means, SEARCH_RECORD, searched=searched)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedFit(LogLinearFit):
+    """A model that was searched for, and the way to it."""
+
+    searched: SearchPath = field(kw_only=True, repr=False)
+
+    @property
+    def path(self) -> ModelPath:
+        return self.searched.model_path
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        step = self.searched.steps[self.searched.chosen]
+        words = (
+            f"The bias of tau1 is {step.b1:.2f} standard deviations by its criterion, that of tau2 {step.b2:.2f}."
+        )
+        chosen = Diagnostic(self.searched.criterion, getattr(step, self.searched.criterion), "good", words)
+        return (*super().diagnostics, chosen, *warned("search", self.searched.warnings))
+
+
+@dataclass(frozen=True)
+class PoissonLasso:
+    """A log-linear model of two-way terms with an absolute-value penalty on each of their effects.
+
+    Parameters
+    ----------
+    lambdas
+        Penalties that are tried, from one that leaves no interaction downwards.
+    folds
+        Parts of the sample that are held out in turn to choose among them.
+    """
+
+    lambdas: int = 15
+    folds: int = 5
+
+    def __post_init__(self) -> None:
+        for option in ("lambdas", "folds"):
+            if getattr(self, option) < 2:
+                raise UnknownModel(f"The option {option} must be at least 2, found {getattr(self, option)}.")
+
+    @property
+    def name(self) -> str:
+        return "lasso"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {"lambdas": self.lambdas, "folds": self.folds}
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "LassoFit":
+        if sample.zeros is not None:
+            sample.zeros.check(sample.table)
+        chosen = fit_lasso(sample, lambdas=self.lambdas, folds=self.folds, rng=rng, progress=progress)
+        return LassoFit(sample, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class LassoFit:
+    """The chosen penalty's fit, and the way to it."""
+
+    sample: Sample
+    chosen: LassoPath = field(repr=False)
+
+    @property
+    def interval_leaves_out(self) -> str:
+        return "the estimation error of the fit, its shrinkage, and what two-way terms do not describe"
+
+    @property
+    def effective_draws(self) -> None:
+        return None
+
+    @property
+    def path(self) -> ModelPath:
+        return self.chosen.model_path
+
+    def unsampled(self) -> Iterator[PoissonUnsampled]:
+        """The plug-in law."""
+        found = self.chosen.fitted
+        mean = found.fitted[found.cells.occupied[self.sample.table.uniques]]
+        yield PoissonUnsampled(np.asarray(mean * multiplier(self.sample)))
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        found = self.chosen.fitted
+        lines = [_penalty(self.chosen)]
+        if not found.converged:
+            words = (
+                f"The penalised fit did not converge: its conditions are still violated by {found.violation:.2g}."
+            )
+            lines.append(Diagnostic("violation", found.violation, "untrusted", words))
+        lines += warned("lasso", self.chosen.warnings)
+        if LASSO_RECORD is not None and self.sample.uniques and self.sample.unsampled_size:
+            lines.append(LASSO_RECORD.diagnostic())
+        return tuple(lines)
+
+
+def _penalty(chosen: LassoPath) -> Diagnostic:
+    step = chosen.steps[chosen.chosen]
+    words = (
+        f"The penalty lambda = {step.penalty:.3g} leaves {step.coefficients:,} effects in {step.pairs} pairs of "
+        "keys; it was chosen by held-out records."
+    )
+    return Diagnostic("lambda", step.penalty, "good", words)
+
+
+SEARCH_RECORD: TrackRecord | None = None
+LASSO_RECORD: TrackRecord | None = None
+"""tau1 on the samples of the model guide."""

@@ -1,0 +1,175 @@
+"""The fitted means of the sample uniques, by the way that suits the model: closed form, junction tree or cells."""
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Codes, Vector
+from keyhole.models.loglinear.cells import Cells
+from keyhole.models.loglinear.closed_form import fit_closed_form
+from keyhole.models.loglinear.formula import Generators
+from keyhole.models.loglinear.graph import decomposition
+from keyhole.models.loglinear.information import estimation_error
+from keyhole.models.loglinear.ipf import Fitted, fit_margins
+from keyhole.models.loglinear.junction_tree import fit_tree, tree_entries
+from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
+from keyhole.population.poisson import PoissonUnsampled
+from keyhole.population.sample import Sample
+from keyhole.population.weights import inclusion, pseudo_counts
+from keyhole.progress import Progress, silent
+
+MOST_TREE_ENTRIES = 2_000_000
+"""Numbers in the cliques of a junction tree up to which it is walked; beyond, the active cells are visited."""
+
+FEWEST_DRAWS, DRAWN_ERRORS = 60, 20_000_000
+"""Draws of the estimation error are fewer when uniques are very many, never fewer than the first; 8 bytes each."""
+
+MARGINS, RISKS = 1e-4, 1e-5
+"""Relative differences of margins, and of tau over a pass, at which proportional fitting stops."""
+
+Way = Literal["closed form", "junction tree", "active cells"]
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """What a hierarchical model says of the sample uniques.
+
+    Attributes
+    ----------
+    sample
+        The sample.
+    generators
+        The model.
+    way
+        How it was fitted.
+    fitted
+        The mean of each unique's cell, on the scale of the effective sample.
+    noise
+        Draws of the error of its logarithm, one row per draw; None where it was not worked out.
+    passes, discrepancy, converged
+        Of proportional fitting: its passes, the largest relative error of a margin, and whether that is small.
+    visited
+        Cells that were visited; None where none had to be.
+    parameters
+        Effects that the sample determines; None where they were not counted.
+    empty
+        Entries of the sufficient margins that nobody has: cells there are fitted as zero.
+    """
+
+    sample: Sample
+    generators: Generators
+    way: Way
+    fitted: Vector = field(repr=False)
+    noise: Vector | None = field(repr=False)
+    passes: int
+    discrepancy: float
+    converged: bool
+    visited: int | None
+    parameters: int | None
+    empty: int
+
+    def unsampled(self) -> PoissonUnsampled | PerturbedPoissonUnsampled:
+        r"""The law of the unsampled counts: means on the scale of the population.
+
+        .. math:: \mu_k = \hat m_k \frac{N}{n_e} (1 - \pi_k)
+
+        with n_e the effective sample size and :math:`\pi_k` the chance that a person of the cell was drawn.
+        """
+        mean = self.fitted * multiplier(self.sample)
+        return PoissonUnsampled(mean) if self.noise is None else PerturbedPoissonUnsampled(mean, self.noise)
+
+
+def multiplier(sample: Sample) -> Vector:
+    """What turns a fitted mean of the effective sample into the mean of the unsampled count, for each unique."""
+    people, worth = sample.population_size, float(pseudo_counts(sample).sum())
+    return np.asarray((1.0 - inclusion(sample)) * (people / worth))
+
+
+def fit_means(
+    sample: Sample, generators: Generators, *, draws: int, rng: Generator, progress: Progress = silent
+) -> Means:
+    """Fit a hierarchical model by extended maximum likelihood."""
+    codes, sizes = dense_codes(sample)
+    empty = sum(empty_entries(codes, sizes, generator) for generator in generators)
+    if sample.zeros is None:
+        if (tree := decomposition(generators)) is not None:
+            closed = fit_closed_form(tree, codes, pseudo_counts(sample), sizes)
+            at = codes[sample.table.uniques]
+            noise = closed.log_fitted_noise(at, draws_for(sample, draws), given_total=True, rng=rng)
+            fitted = np.exp(closed.log_fitted(at))
+            return Means(
+                sample, generators, "closed form", fitted, noise, 0, 0.0, True, None, closed.parameters, empty
+            )
+        entries = tree_entries(generators, sizes)
+        if entries <= MOST_TREE_ENTRIES and entries < prod(sizes):
+            walked = fit_tree(generators, codes, pseudo_counts(sample), sizes, tolerance=1e-6)
+            fitted = np.exp(walked.log_fitted(codes[sample.table.uniques]))
+            return Means(
+                sample,
+                generators,
+                "junction tree",
+                fitted,
+                None,
+                walked.iterations,
+                walked.margin_error,
+                walked.converged,
+                None,
+                None,
+                empty,
+            )
+    cells = Cells.of(sample, generators)
+    found = fit_margins(
+        cells,
+        pseudo_counts(sample),
+        generators,
+        uniques=sample.table.uniques,
+        multiplier=multiplier(sample),
+        tolerance=MARGINS,
+        risk_tolerance=RISKS,
+        progress=progress,
+    )
+    return means_of(sample, found, empty, draws=draws, rng=rng)
+
+
+def means_of(sample: Sample, found: Fitted, empty: int, *, draws: int, rng: Generator) -> Means:
+    """The means of a fit on visited cells, with the estimation error that the information matrix implies."""
+    places = found.cells.occupied[sample.table.uniques]
+    error = estimation_error(
+        found.cells, found.generators, found.fitted, places, draws=draws_for(sample, draws), rng=rng
+    )
+    return Means(
+        sample,
+        found.generators,
+        "active cells",
+        found.fitted[places],
+        None if error is None else error.noise,
+        found.passes,
+        found.discrepancy,
+        found.converged,
+        len(found.cells),
+        None if error is None else error.parameters,
+        empty,
+    )
+
+
+def draws_for(sample: Sample, wanted: int) -> int:
+    """How many draws of the estimation error the number of uniques allows."""
+    most = max(FEWEST_DRAWS, DRAWN_ERRORS // max(sample.uniques, 1))
+    return min(wanted, most)
+
+
+def dense_codes(sample: Sample) -> tuple[Codes, tuple[int, ...]]:
+    """The occupied cells in codes of the levels that occur, and the number of these for each key."""
+    coded = [np.unique(column, return_inverse=True) for column in sample.table.cells.T]
+    return np.stack([codes for _, codes in coded], axis=1), tuple(len(levels) for levels, _ in coded)
+
+
+def empty_entries(codes: Codes, sizes: tuple[int, ...], generator: tuple[int, ...]) -> int:
+    """Entries of a generator's margin, over the levels that occur, that nobody has."""
+    packed = np.zeros(len(codes), dtype=np.int64)
+    for key in generator:
+        packed = packed * sizes[key] + codes[:, key]
+    return prod(sizes[key] for key in generator) - len(np.unique(packed))
