@@ -138,22 +138,23 @@ def _people(name: str, size: str, folder: Path) -> int:
 
 
 HEAD = (
-    "| {} | samples | true tau1 | error | floor | mean log error | covered"
+    "| {} | samples | true tau1 | error | from, to | floor | mean log error | covered"
     " | true tau2 | error | mean log error | covered | seconds |"
 )
-RULE = "|{}|---|---|---|---|---|---|---|---|---|---|---|"
+RULE = "|{}|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 
 def print_row(start: str, results: Sequence[Result], truth: bool = True) -> None:
     """Print a row over repeated samples; ``truth`` is left out where different populations are pooled."""
     fitted = [result for result in results if result.tau1 is not None]
     if not fitted:
-        print(f"| {start} | {_samples(results)} |" + " |" * 10)
+        print(f"| {start} | {_samples(results)} |" + " |" * 11)
         return
     one, two = _taus(fitted)
     cells = [
         *(_median_truth(one) if truth else ("",)),
         _error(one),
+        _range(one),
         f"{floor(fitted):.1%}",
         _log_error(one),
         _covered(one),
@@ -195,6 +196,11 @@ def _median_truth(taus: Sequence[Interval]) -> tuple[str]:
 
 def _error(taus: Sequence[Interval]) -> str:
     return f"{np.nanmedian([abs(tau.relative_error) for tau in taus]):.1%}"
+
+
+def _range(taus: Sequence[Interval]) -> str:
+    errors = [tau.relative_error for tau in taus]
+    return f"{np.nanmin(errors):+.0%}, {np.nanmax(errors):+.0%}"
 
 
 def _log_error(taus: Sequence[Interval]) -> str:
