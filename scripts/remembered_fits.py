@@ -196,14 +196,13 @@ def _zeros(table: str, folder: Path, rules: str) -> StructuralZeros:
 
 def model_called(name: str) -> RiskModel:
     """A model of the catalogue or a peer of the benchmarks."""
-    if name not in ("two-way", "latent-class"):
+    if name != "latent-class":
         return model_named(name)
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     from benchmarks.peers.latent_class import LatentClass
-    from benchmarks.peers.two_way import TwoWay
 
-    return TwoWay() if name == "two-way" else LatentClass()
+    return LatentClass()
 
 
 def rank_auc(r1: Vector, alone: Mask) -> float:
