@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.inference.track_record import TrackRecord
 from keyhole.population.weights import design_effect
 
 if TYPE_CHECKING:
@@ -12,12 +13,18 @@ NEGATIVE_MASS = 0.1
 """Negative probability that speaks of lack of fit; Takemura calls 0.19 substantial."""
 
 
+RECORD = TrackRecord(50, 219, covered=0, samples=18)
+"""tau1 on the samples of the model guide."""
+
+
 def diagnose(fit: "LancasterFit") -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
     found = [_shrinkage(fit), _renormaliser(fit), _without_probability(fit), _missed(fit)]
     if fit.sample.table.weights is not None:
         found.append(_weights(fit))
     found.append(Diagnostic("path", len(fit.shrinkage_path.shrinkage), "good", fit.shrinkage_path.in_words()))
+    if fit.sample.uniques and fit.sample.unsampled_size:
+        found.append(RECORD.diagnostic())
     return tuple(found)
 
 
