@@ -1,29 +1,33 @@
-"""The penalised two-way model against a general optimiser, its limits, and the choice of its penalty."""
+"""The penalised two-way model against a general optimiser, its limits, its cells and the choice of its penalty."""
 
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, special
 
 from keyhole.errors import FitFailed
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.formula import preset
+from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import fit_margins
-from keyhole.models.loglinear.lasso import divide, fit_lasso
-from keyhole.models.loglinear.lasso_path import Tried, choose
+from keyhole.models.loglinear.lasso import divide, draw_cells, fit_lasso, occurring_cells
+from keyhole.models.loglinear.lasso_path import Approximation, Tried, choose
 from keyhole.models.loglinear.penalised import (
     PenalisedFitting,
+    extrapolated,
     fit_penalised,
     penalised_design,
     thresholded,
     violations,
 )
 from keyhole.population.sample import Sample
+from keyhole.population.weights import pseudo_counts
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.structural_zeros import StructuralZeros
 from keyhole.table.zero_rules import parse_zero_rules
+from tests.models.loglinear.twins import some_sample as larger_sample
 
 SIZES = (3, 4, 2, 3)
 
@@ -214,3 +218,102 @@ def test_one_standard_error_prefers_the_larger_penalty() -> None:
     sizes = np.array([10, 10])
     assert choose(path, sizes, "best")[1] == 2
     assert choose(path, sizes, "one-standard-error")[1] == 1
+
+
+def test_extrapolation_finds_a_limit() -> None:
+    step, limit = np.array([[0.9, 0.05], [0.0, 0.4]]), np.array([2.0, -1.0])
+    path = [np.array([7.0, 5.0, -np.inf])]
+    for _ in range(3):
+        path.append(np.append(limit + step @ (path[-1][:2] - limit), -np.inf))
+    np.testing.assert_allclose(extrapolated(path), [*limit, -np.inf], rtol=1e-4)
+    assert np.abs(path[-1][:2] - limit).max() > 1
+
+
+@pytest.mark.parametrize("rules", [None, RULES])
+def test_drawn_cells_stand_for_the_table(rules: str | None) -> None:
+    """Margins of a law over drawn cells are unbiased; with the weights left out they are not."""
+    sample = some_sample(60, rules=rules)
+    whole = fit_penalised(penalised_design(sample), sample.table.counts, 1.0)
+    exact, estimates, unweighted = whole.design.margins_of(whole.fitted), [], []
+    rng = np.random.default_rng(9)
+    for _ in range(40):
+        design, weights = draw_cells(sample, 60, rng=rng)
+        codes = design.cells.codes.T.astype(np.int64)
+        assert (weights[design.cells.occupied] == 1).all()
+        assert (weights >= 1).all()
+        assert sample.zeros is None or not sample.zeros.contains(codes).any()
+        law = whole.fitted[whole.cells.find(codes)]
+        for found, masses in ((estimates, weights * law), (unweighted, law)):
+            found.append(in_order_of(whole.design, design, masses))
+    z, broken = ((np.mean(found, axis=0) - exact) / standard_error(found) for found in (estimates, unweighted))
+    assert np.abs(z).max() < 4
+    assert np.abs(broken).max() > 20
+
+
+def in_order_of(wanted: Design, design: Design, masses: np.ndarray) -> np.ndarray:
+    """Margins over some cells in the order of another design."""
+    room = {margin.generator: k for k, margin in enumerate(design.margins)}
+    margins, parts = design.margins_of(masses), []
+    for margin in wanted.margins:
+        k = room[margin.generator]
+        block = margins[design.begins[k] : design.begins[k + 1]]
+        by_key = design.margins[k].in_table_order(block, design.cells.order)
+        read = [key for key in wanted.cells.order if key in margin.generator]
+        parts.append(by_key.transpose([margin.generator.index(key) for key in read]).ravel())
+    return np.concatenate(parts)
+
+
+def standard_error(found: list[np.ndarray]) -> np.ndarray:
+    return np.maximum(np.std(found, axis=0, ddof=1) / np.sqrt(len(found)), 1e-9)
+
+
+def test_part_of_the_cells_gives_nearly_the_same_risk() -> None:
+    sample = larger_sample(1200, (8, 6, 5, 5, 4), seed=3, strength=0.8)
+    counts, top = sample.table.counts, sample.unsampled_size / sample.sample_size
+    design, weights = draw_cells(sample, 4000, rng=np.random.default_rng(10))
+    assert len(design.cells) < 0.6 * occurring_cells(sample)
+
+    def tau(room: PenalisedFitting) -> np.ndarray:
+        fit = room.fit(counts, 3.0, tolerance=1e-3)
+        assert fit.converged
+        mean = fit.fitted[fit.cells.occupied[sample.table.uniques]] * top
+        return np.array([np.exp(-mean).sum(), special.exprel(-mean).sum()])
+
+    exact = tau(PenalisedFitting(penalised_design(sample)))
+    np.testing.assert_allclose(tau(PenalisedFitting(design, weights)), exact, rtol=0.05)
+    assert (np.abs(tau(PenalisedFitting(design)) / exact - 1) > 0.05).all()
+
+
+def test_the_approximation_is_said() -> None:
+    sample = some_sample(300, rules=RULES)
+    exact, drawn = (
+        fit_lasso(sample, lambdas=5, folds=2, most_cells=most, cells_drawn=60, rng=np.random.default_rng(11))
+        for most in (1000, 20)
+    )
+    assert exact.approximation is None
+    assert not any("approximate" in words for words in exact.warnings)
+    said = drawn.approximation
+    assert said is not None
+    assert said.visited == len(drawn.fitted.cells) <= said.cells == sample.zeros.admissible_cells
+    assert f"{said.visited} of {said.cells} cells" in drawn.warnings[-1]
+    more = PenalisedFitting(*draw_cells(sample, 4000, rng=np.random.default_rng(12)))
+    many = more.fit(sample.table.counts, drawn.fitted.penalty)
+    better = Approximation.of(many, more.margins_of(sample.table.counts), said.cells)
+    assert better is not None
+    assert better.noise < said.noise
+    assert better.effective_size > said.effective_size
+
+
+def test_margins_are_sums_of_weights() -> None:
+    sample = some_sample(400)
+    weights = sample.table.counts * np.where(sample.table.cells[:, 0] == 0, 4.0, 1.0)
+    table = ContingencyTable.from_codes(sample.table.keys, sample.table.cells, sample.table.counts, weights)
+    weighted = Sample(table, sample.population_size)
+    path = fit_lasso(weighted, lambdas=4, folds=2, rng=np.random.default_rng(13))
+    counts = pseudo_counts(weighted)
+    codes = path.fitted.cells.codes[0]
+    share = np.bincount(codes, path.fitted.fitted) / path.fitted.fitted.sum()
+    wanted, plain = (np.bincount(table.cells[:, 0], of) / of.sum() for of in (counts, table.counts))
+    np.testing.assert_allclose(share, wanted, rtol=1e-3)
+    assert np.abs(share - plain).max() > 0.1
+    assert path.fitted.fitted.sum() == pytest.approx(counts.sum(), rel=1e-3)

@@ -22,7 +22,12 @@ It is iterative proportional fitting to thresholded margins, and a pass costs wh
 margin has a finite coefficient, so all admissible cells of the levels that occur keep a positive mean. The penalty
 separates over the blocks, hence passes converge to the maximum (Tseng 2001, *JOTA* 109). They would be slow to
 move what a whole row of a block has in common into the main effect that says the same without a penalty; after
-each pass the medians of rows and columns, which are the best such moves, are taken there at once.
+each few passes the medians of rows and columns, which are the best such moves, are taken there at once. Passes
+are also extrapolated to where their changes would vanish; the leap is taken if the objective is higher there
+(Bertrand & Massias 2021, *Anderson acceleration of coordinate descent*, AISTATS).
+
+**Part of the cells** can stand for all. A cell that stands for w cells counts as w times its mean in every margin,
+and nothing else changes.
 
 **The conditions of the maximum** (Karush, Kuhn, Tucker) are :math:`n_{ab} - m_{ab} = \lambda \,
 \mathrm{sign}(u_{ab})` where the coefficient is not zero, :math:`|n_{ab} - m_{ab}| \le \lambda` where it is, and
@@ -31,6 +36,7 @@ is what is reported. At :math:`\lambda_{\max} = \max |n_{ab} - m_{ab}|` under in
 coefficient is needed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
@@ -52,6 +58,12 @@ TOLERANCE = 1e-4
 
 MOST_PASSES = 1000
 
+REMEMBERED = 5
+"""Passes between leaps."""
+
+LOOKED_AT = 20
+"""Passes after which blocks without coefficients are looked at, although the others have not settled."""
+
 
 @dataclass(frozen=True, eq=False)
 class PenalisedFit:
@@ -66,7 +78,9 @@ class PenalisedFit:
     effects
         The main effects and coefficients, in the order of the design.
     fitted
-        The mean of each cell on the scale of the counts.
+        The mean of each cell on the scale of the counts, times the cells that it stands for: 1 if it is occupied.
+    weights
+        How many cells each cell stands for; None if all are there.
     passes
         How often margins were taken.
     violation
@@ -79,6 +93,7 @@ class PenalisedFit:
     penalty: float
     effects: Vector = field(repr=False)
     fitted: Vector = field(repr=False)
+    weights: Vector | None = field(repr=False)
     passes: int
     violation: float
     converged: bool
@@ -135,17 +150,7 @@ def fit_penalised(
     tolerance: float = TOLERANCE,
     most_passes: int = MOST_PASSES,
 ) -> PenalisedFit:
-    """The means for one penalty.
-
-    Parameters
-    ----------
-    design
-        As `penalised_design` gives it.
-    counts
-        The count of each occupied cell of the table; may be zero where records are held out.
-    start
-        Effects to begin with.
-    """
+    """The means for one penalty, from counts of the occupied cells and, where given, effects to begin with."""
     return PenalisedFitting(design).fit(counts, penalty, start=start, tolerance=tolerance, most_passes=most_passes)
 
 
@@ -189,11 +194,41 @@ def middle(block: Vector, possible: Mask, axis: int) -> Vector:
     return np.where(there.squeeze(axis) > 0, np.clip(0.0, low, high), 0.0)
 
 
-class PenalisedFitting:
-    """Room for fits of one design: the sums below every node, which passes change in place."""
+def extrapolated(iterates: Sequence[Vector]) -> Vector:
+    r"""Where the changes between iterates would vanish if each were a linear map of the one before.
 
-    def __init__(self, design: Design) -> None:
-        self.design = design
+    .. math:: \sum_{i \ge 1} c_i u_i, \qquad c = \arg\min_{\sum c_i = 1} \| \sum c_i (u_i - u_{i-1}) \|
+
+    Examples
+    --------
+    >>> extrapolated([np.array([x, 1.0]) for x in (8.0, 4.0, 2.0)]).round(6).tolist()
+    [0.0, 1.0]
+    """
+    points = np.array(iterates)
+    finite = np.isfinite(points).all(axis=0)
+    change = np.diff(points[:, finite], axis=0)
+    products = change @ change.T
+    # A little more on the diagonal keeps changes that point the same way from making it singular.
+    products += np.eye(len(change)) * (1e-10 * np.trace(products) + np.finfo(float).tiny)
+    share = np.linalg.solve(products, np.ones(len(change)))
+    leap = np.asarray(points[-1], dtype=np.float64).copy()
+    leap[finite] = (share / share.sum()) @ points[1:, finite]
+    return leap
+
+
+class PenalisedFitting:
+    """Room for fits of one design: the sums below every node, which passes change in place.
+
+    Parameters
+    ----------
+    design
+        The cells and their margins.
+    weights
+        How many cells each cell stands for; by default 1.
+    """
+
+    def __init__(self, design: Design, weights: Vector | None = None) -> None:
+        self.design, self.weights = design, weights
         self.layers = design.cells.layers
         self.values = [np.empty(len(layer.own)) for layer in self.layers]
         self._root = np.empty(1)
@@ -232,24 +267,44 @@ class PenalisedFitting:
         u = np.zeros(len(target)) if start is None else start.copy()
         self._multiply_out(u)
         active = ~self.is_pair | (np.bincount(self.margin_of, u != 0, len(self.is_pair)) > 0)
-        violation, passes = np.inf, 0
+        violation, passes, since = np.inf, 0, [u.copy()]
         while passes < most_passes:
             passes += 1
             worst = self._run_pass(target, u, penalty, active)
             self._share_out()
-            if 0 < penalty < np.inf:
-                self._balance(u, active)
-            if worst > tolerance and passes < most_passes:
-                continue
-            missed = self._violations(target, u, penalty)
-            violation = float(missed.max(initial=0.0))
-            if violation <= tolerance:
-                break
-            active |= missed > tolerance
+            since.append(u.copy())
+            if worst <= tolerance or passes % LOOKED_AT == 0 or passes == most_passes:
+                missed = self._violations(target, u, penalty)
+                violation = float(missed.max(initial=0.0))
+                if violation <= tolerance:
+                    break
+                active |= missed > tolerance
+            if len(since) > REMEMBERED:
+                u = self._leap(since, target, penalty)
+                if 0 < penalty < np.inf:
+                    self._balance(u, active)
+                since = [u.copy()]
         return PenalisedFit(
-            self.design, penalty, read_only(u), read_only(self.values[-1].copy()), passes, violation,
+            self.design, penalty, read_only(u), read_only(self.values[-1].copy()), self.weights, passes, violation,
             violation <= tolerance,
         )  # fmt: skip
+
+    def _leap(self, since: Sequence[Vector], target: Vector, penalty: float) -> Vector:
+        """The extrapolated effects if they are better than the last, else the last; sets the cells to them."""
+        before, last = self._objective(since[-1], target, penalty), self.values[-1].copy()
+        leap = extrapolated(since)
+        with np.errstate(over="ignore"):
+            self._multiply_out(leap)
+            if self._objective(leap, target, penalty) > before:
+                return leap
+        self.values[-1][:] = last
+        return since[-1].copy()
+
+    def _objective(self, u: Vector, target: Vector, penalty: float) -> float:
+        """What the fit maximises, at effects that the cells are set to."""
+        some = np.isfinite(u)
+        price = penalty * np.abs(u[self.is_pair[self.margin_of]]).sum() if np.isfinite(penalty) else 0.0
+        return float(target[some] @ u[some] - self.values[-1].sum() - price)
 
     def _violations(self, target: Vector, u: Vector, penalty: float) -> Vector:
         """The largest violation in each margin."""
@@ -335,3 +390,6 @@ class PenalisedFitting:
             nodes = layer.prefix, layer.branch, layer.own
             kernels.multiply_out(*nodes, above, ends, rows, strides, begins, effects, self.values[depth])
             above = self.values[depth]
+        # Nodes above get their sums from the passes; those of the cells are all that counts here.
+        if self.weights is not None:
+            self.values[-1] *= self.weights
