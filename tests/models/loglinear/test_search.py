@@ -14,6 +14,7 @@ from keyhole.models.loglinear.ipf import fit_margins
 from keyhole.models.loglinear.search import candidates, sampled_cells, search_terms
 from keyhole.models.loglinear.search_path import SearchPath, spread_of_risk
 from keyhole.population.sample import Sample
+from keyhole.population.weights import pseudo_counts
 from keyhole.table.contingency import ContingencyTable
 
 SIZES = (6, 5, 4, 4, 3)
@@ -148,3 +149,21 @@ def test_spread_of_risk() -> None:
 def test_candidates_are_not_in_the_model() -> None:
     assert candidates(((0, 1, 2), (3,)), 4, 2) == [(0, 3), (1, 3), (2, 3)]
     assert candidates(((0, 1, 2),), 3, 3) == []
+
+
+def test_margins_are_sums_of_weights() -> None:
+    sample = sample_with(PAIRS, 1.0, 1)
+    weights = sample.table.counts * np.where(sample.table.cells[:, 0] == 0, 4.0, 1.0)
+    table = ContingencyTable.from_codes(sample.table.keys, sample.table.cells, sample.table.counts, weights)
+    weighted = Sample(table, sample.population_size)
+    found = search_terms(weighted, beyond=0)
+    counts, fitted = pseudo_counts(weighted), found.fitted
+    margin = np.bincount(fitted.cells.codes[0], fitted.fitted)
+    np.testing.assert_allclose(margin, np.bincount(table.cells[:, 0], counts), rtol=1e-4)
+    assert np.abs(margin / margin.sum() - np.bincount(table.cells[:, 0], table.counts) / table.records).max() > 0.1
+    alike = ContingencyTable.from_codes(
+        table.keys, table.cells, table.counts, 10.0 * table.counts, 100.0 * table.counts
+    )
+    same, plain = search_terms(Sample(alike, weighted.population_size), beyond=0), search_terms(sample, beyond=0)
+    assert [step.term for step in same.steps] == [step.term for step in plain.steps]
+    assert same.steps[-1].tau1 == pytest.approx(plain.steps[-1].tau1, rel=1e-6)

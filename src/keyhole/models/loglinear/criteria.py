@@ -51,6 +51,10 @@ two Charlier polynomials. Under Poisson(m) they have mean 0, variances m and
 
 .. math:: v = \sum_k A_k^2 m_k + 2 C_k^2 m_k^2.
 
+**Weights.** All of this is for plain counts of records drawn with equal probabilities. With survey weights the fit
+describes the population, and its means at the scale of the sample are those of a sample that was not drawn; the
+criteria are a guide then, no more.
+
 References
 ----------
 Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, Journal of the

@@ -17,6 +17,9 @@ once they are a good part of the whole.
 **The path** keeps every model on the way and goes a little beyond the chosen one. With few records the criteria
 can be content with a bad model, so what neighbours of the chosen model say is part of the answer.
 
+**Weights.** Margins are sums of `pseudo_counts`, and tau takes the inclusion probability of each unique. The
+criteria compare plain counts with the fit scaled to the sample size; with unequal weights they are a guide only.
+
 References
 ----------
 Skinner & Shlomo (2008), Assessing identification risk in survey microdata using log-linear models, Journal of the
@@ -28,6 +31,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy import special
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.loglinear.cells import Cells
@@ -35,8 +39,10 @@ from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria, cri
 from keyhole.models.loglinear.formula import Generators, preset, with_term
 from keyhole.models.loglinear.information import Design, thinned
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
+from keyhole.models.loglinear.means import multiplier
 from keyhole.models.loglinear.search_path import Criterion, Ending, SearchPath, Step, Term, spread_of_risk
 from keyhole.population.sample import Sample
+from keyhole.population.weights import pseudo_counts
 from keyhole.progress import Progress, silent
 
 __all__ = ["SearchPath", "Step", "candidates", "sampled_cells", "search_terms"]
@@ -89,7 +95,7 @@ def search_terms(
         How many steps the path goes on after the choice.
     """
     names = tuple(key.name for key in sample.table.keys)
-    trial = _Trial.of(sample, criterion, expansion)
+    trial = _Trial.of(_Records.of(sample), criterion, expansion)
     steps, chosen, found = [trial.step(())], 0, trial
     ending: Ending | None = None
     order, after = 2, 0
@@ -135,46 +141,85 @@ def candidates(generators: Generators, keys: int, order: int) -> list[Term]:
 
 
 @dataclass(frozen=True, eq=False)
+class _Records:
+    """The sample as fits and criteria see it.
+
+    Attributes
+    ----------
+    counts
+        What each occupied cell counts in a margin.
+    multiplier
+        What turns a fitted mean into the mean of the unsampled count, for each unique.
+    scale
+        What turns a fitted mean into one of the sample's records: 1 without weights.
+    """
+
+    sample: Sample
+    counts: Vector
+    multiplier: Vector
+    scale: float
+
+    @classmethod
+    def of(cls, sample: Sample) -> "_Records":
+        counts = pseudo_counts(sample)
+        return cls(sample, counts, multiplier(sample), sample.sample_size / float(counts.sum()))
+
+    def fit(self, cells: Cells, generators: Generators, start: Fitted | None) -> Fitted:
+        """A fit on the way."""
+        return fit_margins(
+            cells,
+            self.counts,
+            generators,
+            start=start,
+            uniques=self.sample.table.uniques,
+            multiplier=self.multiplier,
+            tolerance=MARGINS,
+            risk_tolerance=RISKS,
+            most_passes=PASSES,
+        )
+
+    def fit_to_the_end(self, generators: Generators, start: Fitted) -> Fitted:
+        """The fit to the tolerances of a final result."""
+        cells, uniques = Cells.of(self.sample, generators), self.sample.table.uniques
+        return fit_margins(
+            cells, self.counts, generators, start=start, uniques=uniques, multiplier=self.multiplier
+        )
+
+    def judge(self, fitted: Fitted, expansion: Expansion) -> Criteria:
+        means, sample = fitted.fitted * self.scale, self.sample
+        return criteria(
+            means, fitted.cells.occupied, sample.table.counts, sample.sampling_fraction, expansion=expansion
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class _Trial:
     """A model that has been fitted, and what the criteria say of it."""
 
-    sample: Sample
+    records: _Records
     fitted: Fitted
     found: Criteria
     criterion: Criterion
     expansion: Expansion
 
     @classmethod
-    def of(cls, sample: Sample, criterion: Criterion, expansion: Expansion) -> "_Trial":
+    def of(cls, records: _Records, criterion: Criterion, expansion: Expansion) -> "_Trial":
         """Independence."""
-        generators = preset(1, len(sample.table.keys))
-        fitted = _fit(sample, Cells.of(sample, generators), generators, None)
-        return cls(sample, fitted, _judge(sample, fitted.cells, fitted.fitted, expansion), criterion, expansion)
+        generators = preset(1, len(records.sample.table.keys))
+        fitted = records.fit(Cells.of(records.sample, generators), generators, None)
+        return cls(records, fitted, records.judge(fitted, expansion), criterion, expansion)
 
     @property
     def statistic(self) -> float:
         return float(getattr(self.found, self.criterion))
 
     def step(self, term: Term) -> Step:
-        table = self.sample.table
-        mean = (
-            self.fitted.fitted[self.fitted.cells.occupied[table.uniques]]
-            * self.sample.unsampled_size
-            / self.sample.sample_size
-        )
-        found = self.found
+        uniques, found = self.records.sample.table.uniques, self.found
+        mean = self.fitted.at_occupied[uniques] * self.records.multiplier
+        tau1, tau2 = float(np.exp(-mean).sum()), float(special.exprel(-mean).sum())
         sd1, sd2 = spread_of_risk(mean)
-        return Step(
-            term,
-            found.tau1,
-            found.tau2,
-            found.b1,
-            found.b2,
-            self.fitted.generators,
-            self.fitted.converged,
-            sd1,
-            sd2,
-        )
+        generators, converged = self.fitted.generators, self.fitted.converged
+        return Step(term, tau1, tau2, found.b1, found.b2, generators, converged, sd1, sd2)
 
     def best_of(self, terms: Sequence[Term], refits: int) -> tuple[Term, "_Trial"]:
         """The term whose fit has the smallest statistic, among those that look best after one step."""
@@ -186,34 +231,32 @@ class _Trial:
 
     def finished(self) -> Fitted:
         """The fit to the tolerances of a final result."""
-        generators, cells = self.fitted.generators, Cells.of(self.sample, self.fitted.generators)
-        table = self.sample.table
-        multiplier = self.sample.unsampled_size / self.sample.sample_size
-        return fit_margins(
-            cells, table.counts, generators, start=self.fitted, uniques=table.uniques, multiplier=multiplier
-        )
+        return self.records.fit_to_the_end(self.fitted.generators, self.fitted)
 
     def _with(self, term: Term) -> "_Trial":
-        fitted = _fit(self.sample, self.fitted.cells, with_term(self.fitted.generators, term), self.fitted)
-        found = _judge(self.sample, fitted.cells, fitted.fitted, self.expansion)
-        return _Trial(self.sample, fitted, found, self.criterion, self.expansion)
+        return self._refitted(self.fitted.cells, with_term(self.fitted.generators, term))
 
     def _pruned(self) -> "_Trial":
         """The same without the cells that have become zero, if they are many."""
         if np.count_nonzero(self.fitted.fitted) >= WORTH_KEEPING * len(self.fitted.cells):
             return self
-        cells = Cells.of(self.sample, self.fitted.generators)
-        fitted = _fit(self.sample, cells, self.fitted.generators, self.fitted)
-        found = _judge(self.sample, cells, fitted.fitted, self.expansion)
-        return _Trial(self.sample, fitted, found, self.criterion, self.expansion)
+        generators = self.fitted.generators
+        return self._refitted(Cells.of(self.records.sample, generators), generators)
+
+    def _refitted(self, cells: Cells, generators: Generators) -> "_Trial":
+        fitted = self.records.fit(cells, generators, self.fitted)
+        found = self.records.judge(fitted, self.expansion)
+        return _Trial(self.records, fitted, found, self.criterion, self.expansion)
 
     def _screen(self, terms: Sequence[Term]) -> dict[Term, float]:
         """The size of the statistic when the fit is scaled to each new margin, and to nothing else."""
-        cells, fitted, table = self.fitted.cells, self.fitted.fitted, self.sample.table
+        cells, records, sample = self.fitted.cells, self.records, self.records.sample
+        fitted = self.fitted.fitted * records.scale
         design = Design(cells, tuple(terms))
         now = design.margins_of(fitted)
         entries = design.entries_of(cells.occupied)
-        target = np.bincount(entries.T.ravel(), np.tile(table.counts, len(terms)), design.parameters)
+        counts = np.tile(records.counts * records.scale, len(terms))
+        target = np.bincount(entries.T.ravel(), counts, design.parameters)
         factor = np.divide(target, now, out=np.zeros(design.parameters), where=now > 0)
         places, weights = sampled_cells(fitted)
         everywhere, occupied = cells.codes_at(places).T, cells.codes_at(cells.occupied).T
@@ -224,8 +267,8 @@ class _Trial:
                 fitted[places] * by_key[tuple(everywhere[list(margin.generator)])],
                 weights,
                 fitted[cells.occupied] * by_key[tuple(occupied[list(margin.generator)])],
-                table.counts,
-                self.sample.sampling_fraction,
+                sample.table.counts,
+                sample.sampling_fraction,
                 expansion=self.expansion,
             )
             size[margin.generator] = abs(float(getattr(found, self.criterion)))
@@ -239,22 +282,3 @@ def sampled_cells(fitted: Vector, points: int = POINTS) -> tuple[IntVector, Vect
     kept = thinned(fitted, points)
     places = np.flatnonzero(kept)
     return places, kept[places] / fitted[places]
-
-
-def _fit(sample: Sample, cells: Cells, generators: Generators, start: Fitted | None) -> Fitted:
-    table = sample.table
-    return fit_margins(
-        cells,
-        table.counts,
-        generators,
-        start=start,
-        uniques=table.uniques,
-        multiplier=sample.unsampled_size / sample.sample_size,
-        tolerance=MARGINS,
-        risk_tolerance=RISKS,
-        most_passes=PASSES,
-    )
-
-
-def _judge(sample: Sample, cells: Cells, fitted: Vector, expansion: Expansion) -> Criteria:
-    return criteria(fitted, cells.occupied, sample.table.counts, sample.sampling_fraction, expansion=expansion)
