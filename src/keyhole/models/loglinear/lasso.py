@@ -42,8 +42,8 @@ from keyhole.table.packing import Packing, rank_rows
 
 __all__ = ["LassoPath", "divide", "draw_cells", "fit_lasso", "held_out_score", "usable"]
 
-MOST_CELLS = 100_000
-"""Admissible cells of the levels that occur up to which all of them are visited."""
+MOST_CELLS = 500_000
+"""Admissible cells of the levels that occur up to which all are visited: neighbours in a full tree cost little."""
 
 CELLS_DRAWN, FROM_LOGITS = 100_000, 0.8
 """Draws that choose the cells of a larger table, and the share of them that follow the logits."""

@@ -17,8 +17,8 @@ Rule = Literal["best", "one-standard-error"]
 """The penalty with the best score, or the largest that is not worse by more than the standard error."""
 
 
-NOISY = 0.5
-"""Simulation error of a margin, in proportion to its sampling error, from which the choice of cells matters."""
+NOISY = 1.0
+"""Simulation error of a margin, in proportion to its sampling error, from which more cells should be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Approximation:
     @property
     def words(self) -> str:
         """The same for people."""
-        heavy = " More draws of cells would make a difference." if self.noise > NOISY else ""
+        heavy = " This is much: draw more cells." if self.noise > NOISY else ""
         return (
             f"The fit is approximate: {self.visited:,} of {self.cells:,} cells were visited and stand for all. "
             f"This adds to a margin at most {self.noise:.0%} of its sampling error; the least certain one has an "
