@@ -118,7 +118,7 @@ class PoissonLasso:
         Parts of the sample that are held out in turn to choose among them.
     """
 
-    lambdas: int = 15
+    lambdas: int = 10
     folds: int = 5
 
     def __post_init__(self) -> None:
