@@ -20,6 +20,9 @@ RECORD = TrackRecord(-18, 50, covered=535, samples=560)
 FEWEST_RECORDS = 500
 """Below this no sample of a real population was ever tried."""
 
+CHECKED_EFFECT = 1.05
+"""Design effects below this are those of a sample without weights."""
+
 LARGEST_POPULATION = 20_000_000
 """Beyond ten times the largest real population that was tried."""
 
@@ -146,6 +149,8 @@ def _weights(sample: Sample) -> Diagnostic:
         f"Survey weights enter as a pseudo-likelihood; they cost as much precision as dropping all but "
         f"1 in {effect:.2g} records (design effect {effect:.2f}). Clustering is not accounted for."
     )
+    if effect >= CHECKED_EFFECT:
+        words += " The model's record on real populations is one of samples without weights."
     if weights_differ_within_cells(sample.table):
         words += " Alike records weigh differently: weights are smoothed over the keys."
     return Diagnostic("design_effect", effect, "good" if effect < 3 else "caution", words)

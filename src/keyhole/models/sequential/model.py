@@ -16,7 +16,7 @@ from keyhole.errors import UnknownModel
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
-from keyhole.models.sequential.checks import LARGEST_POPULATION, RECORD, diagnose
+from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.observed import Observed
@@ -209,7 +209,7 @@ class SequentialLogitFit:
 
     def _was_checked_elsewhere(self) -> bool:
         """Whether samples like this one, without weights that differ, are behind the model's record."""
-        likewise = self.standard and design_effect(self.sample) < 1.05
+        likewise = self.standard and design_effect(self.sample) < CHECKED_EFFECT
         likewise &= self.sample.population_size <= LARGEST_POPULATION
         return bool(likewise and self.sample.uniques and self.sample.unsampled_size)
 
