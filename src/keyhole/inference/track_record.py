@@ -8,6 +8,14 @@ from keyhole.inference.fit import Diagnostic
 TRACK_RECORD = "track_record"
 """Name of the diagnostic that carries the record."""
 
+UNTRIED = Diagnostic(
+    TRACK_RECORD,
+    "none",
+    "caution",
+    "This model was not tried on samples of real populations with known truth: take it as a second opinion.",
+)
+"""What a model without a record says of itself."""
+
 GOOD_PERCENT = 90
 """Per cent of the samples whose 95% intervals must have covered the truth for a record to be good."""
 

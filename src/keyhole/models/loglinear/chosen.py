@@ -10,7 +10,7 @@ from numpy.random import Generator
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath
-from keyhole.inference.track_record import TrackRecord
+from keyhole.inference.track_record import UNTRIED
 from keyhole.models.loglinear.checks import warned
 from keyhole.models.loglinear.lasso import LassoPath, fit_lasso
 from keyhole.models.loglinear.means import dense_codes, empty_entries, fit_means, means_of, multiplier
@@ -83,7 +83,7 @@ class SkinnerShlomo:
             codes, sizes = dense_codes(sample)
             empty = sum(empty_entries(codes, sizes, generator) for generator in generators)
             means = means_of(sample, searched.fitted, empty, draws=self.draws, rng=rng)
-        return SearchedFit(means, SEARCH_RECORD, searched=searched)
+        return SearchedFit(means, searched=searched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +176,8 @@ class LassoFit:
             )
             lines.append(Diagnostic("violation", found.violation, "untrusted", words))
         lines += warned("lasso", self.chosen.warnings)
-        if LASSO_RECORD is not None and self.sample.uniques and self.sample.unsampled_size:
-            lines.append(LASSO_RECORD.diagnostic())
+        if self.sample.uniques and self.sample.unsampled_size:
+            lines.append(UNTRIED)
         return tuple(lines)
 
 
@@ -188,8 +188,3 @@ def _penalty(chosen: LassoPath) -> Diagnostic:
         "keys; it was chosen by held-out records."
     )
     return Diagnostic("lambda", step.penalty, "good", words)
-
-
-SEARCH_RECORD: TrackRecord | None = None
-LASSO_RECORD: TrackRecord | None = None
-"""tau1 on the samples of the model guide."""

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
-from keyhole.inference.track_record import TrackRecord
+from keyhole.inference.track_record import UNTRIED, TrackRecord
 from keyhole.models.loglinear.checks import diagnose, leaves_out
 from keyhole.models.loglinear.formula import read_generators
 from keyhole.models.loglinear.means import Means, fit_means
@@ -125,8 +125,9 @@ class LogLinearFit:
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         checks = diagnose(self.means)
-        told = self.record is not None and self.sample.uniques and self.sample.unsampled_size
-        return (*checks, self.record.diagnostic()) if told and self.record is not None else checks
+        if not self.sample.uniques or not self.sample.unsampled_size:
+            return checks
+        return (*checks, UNTRIED if self.record is None else self.record.diagnostic())
 
 
 def fit_formula(
