@@ -11,6 +11,7 @@ import argparse
 import time
 
 import numpy as np
+from dependent_people import dependent_people
 
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.lasso import fit_lasso
@@ -22,18 +23,6 @@ PEOPLE, RECORDS = 300_000, 3_000
 STRENGTH, PARENTS = 0.8, 2
 
 
-def people(seed: int) -> np.ndarray:
-    """Codes of everybody: each key a multinomial logit of some of those before it."""
-    rng = np.random.default_rng(seed)
-    codes = np.empty((PEOPLE, len(LEVELS)), dtype=np.int64)
-    for key, levels in enumerate(LEVELS):
-        logit = np.broadcast_to(rng.normal(0, 0.8, levels), (PEOPLE, levels)).copy()
-        for parent in rng.permutation(key)[:PARENTS]:
-            logit += rng.normal(0, STRENGTH, (LEVELS[parent], levels))[codes[:, parent]]
-        codes[:, key] = np.argmax(logit + rng.gumbel(size=logit.shape), axis=1)
-    return codes
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, action="append")
@@ -41,7 +30,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     keys = tuple(KeyVariable(f"K{key}", tuple(map(str, range(n)))) for key, n in enumerate(LEVELS))
-    everybody = people(options.seed)
+    rng = np.random.default_rng(options.seed)
+    everybody = dependent_people(PEOPLE, LEVELS, parents=PARENTS, strength=STRENGTH, rng=rng)
     table = ContingencyTable.from_codes(keys, everybody[:RECORDS])
     population = ContingencyTable.from_codes(keys, everybody)
     size = population.counts[population.find(table.cells[table.uniques])]

@@ -12,6 +12,7 @@ import resource
 import time
 
 import numpy as np
+from dependent_people import dependent_people
 
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.search import search_terms
@@ -23,18 +24,6 @@ PEOPLE, RECORDS = 1_000_000, 10_000
 STRENGTH, PARENTS = 0.7, 3
 
 
-def people(seed: int) -> np.ndarray:
-    """Codes of everybody: each key a multinomial logit of some of those before it."""
-    rng = np.random.default_rng(seed)
-    codes = np.empty((PEOPLE, len(LEVELS)), dtype=np.int64)
-    for key, levels in enumerate(LEVELS):
-        logit = np.broadcast_to(rng.normal(0, 0.8, levels), (PEOPLE, levels)).copy()
-        for parent in rng.permutation(key)[:PARENTS]:
-            logit += rng.normal(0, STRENGTH, (LEVELS[parent], levels))[codes[:, parent]]
-        codes[:, key] = np.argmax(logit + rng.gumbel(size=logit.shape), axis=1)
-    return codes
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--largest", type=int, default=2)
@@ -43,7 +32,8 @@ def main() -> None:
     keys = tuple(
         KeyVariable(f"K{key}", tuple(f"level {code}" for code in range(n))) for key, n in enumerate(LEVELS)
     )
-    everybody = people(options.seed)
+    rng = np.random.default_rng(options.seed)
+    everybody = dependent_people(PEOPLE, LEVELS, parents=PARENTS, strength=STRENGTH, rng=rng)
     table = ContingencyTable.from_codes(keys, everybody[:RECORDS])
     population = ContingencyTable.from_codes(keys, everybody)
     size = population.counts[population.find(table.cells[table.uniques])]

@@ -161,7 +161,7 @@ _ENTRIES = (
         "Takemura, Evaluation of per-record identification risk by additive modeling of interaction for "
         "contingency table cell probabilities",
         "For a quick look that is easy to explain: rare levels and rare pairs of levels make a record risky.",
-        "On strongly dependent keys, where c(lambda) is far above 1: tau1 was then 1.6 to 2.2 times too high.",
+        "On dependent keys, where c(lambda) is far above 1: on real samples tau1 was 50 to 219% too high.",
     ),
     Entry(
         "ewens",
@@ -176,7 +176,7 @@ _ENTRIES = (
         "Pitman (1995), Probability Theory and Related Fields 102; "
         "Hoshino (2001), Journal of Official Statistics 17",
         "First choice among models of the size index alone; fast, and often the right order of magnitude.",
-        "On strongly dependent keys, where it can be several times too high; every unique gets the same risk.",
+        "On dependent keys, where it can be several times too high; every unique gets the same risk.",
     ),
     Entry(
         "poisson-gamma",

@@ -134,6 +134,20 @@ class ContingencyTable:
         totals = self.counts, self.weights, self.squared_weights
         return ContingencyTable.from_codes(keys, self.cells[:, kept], *totals)
 
+    def dense(self) -> tuple[IntVector, tuple[IntVector, ...]]:
+        """The occupied cells in codes of the levels that occur, and for each key the table's codes of these.
+
+        Examples
+        --------
+        >>> key = KeyVariable("AGE", ("0-29", "30-59", "60+"))
+        >>> cells, levels = ContingencyTable.from_codes((key,), np.array([[2], [0]])).dense()
+        >>> cells.tolist(), levels[0].tolist()
+        ([[0], [1]], [0, 2])
+        """
+        coded = [np.unique(column, return_inverse=True) for column in self.cells.T]
+        cells = np.stack([codes.astype(np.int64) for _, codes in coded], axis=1)
+        return cells, tuple(levels.astype(np.int64) for levels, _ in coded)
+
     def find(self, cells: Codes) -> IntVector:
         """The position of each given cell among the occupied ones, -1 where nobody is."""
         wanted = self.packing.pack(cells)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keyhole.models.lancaster.held_out import HeldOut, hold_out
-from keyhole.models.lancaster.margins import Margins, dense_codes
+from keyhole.models.lancaster.margins import Margins
 from keyhole.models.lancaster.path import shrinkage_grid
 from keyhole.models.lancaster.renormaliser import Renormaliser, exact_renormaliser
 from keyhole.population.sample import Sample
@@ -19,7 +19,7 @@ def held_out(sample: Sample, order: int) -> tuple[HeldOut, Renormaliser]:
     margins, levels = twins.margins_of(sample, order)
     c = exact_renormaliser(margins, levels, sample.zeros, GRID, budget=10**9, progress=silent)
     assert c is not None
-    cells, _ = dense_codes(sample.table)
+    cells, _ = sample.table.dense()
     return hold_out(margins, cells, sample.table.counts, twins.weight_of(sample), GRID, c), c
 
 
@@ -27,7 +27,7 @@ def held_out(sample: Sample, order: int) -> tuple[HeldOut, Renormaliser]:
 def test_score_is_that_of_margins_counted_without_each_record(order: int, zeros: bool, weighted: bool) -> None:
     sample = twins.sample_for(zeros, weighted, size=120)
     found, c = held_out(sample, order)
-    cells, levels = dense_codes(sample.table)
+    cells, levels = sample.table.dense()
     counts, weight = sample.table.counts, twins.weight_of(sample)
     q, S = twins.dense_law(twins.relative_frequencies(sample), order)
     laws = {}
@@ -73,7 +73,7 @@ def test_seeing_the_record_is_told_apart() -> None:
     """A record scores better under margins that hold it than under those that do not."""
     sample = twins.sample_for(size=120)
     found, c = held_out(sample, 2)
-    cells, _ = dense_codes(sample.table)
+    cells, _ = sample.table.dense()
     margins, _ = twins.margins_of(sample)
     p = margins.at(cells).probability(0.3) / c.value[6]
     assert (p > 0).all()
@@ -101,7 +101,7 @@ def test_leaving_records_out_of_c_cancels() -> None:
     """Each record moves log c, all of them together hardly: what lets one c serve every held-out record."""
     sample = twins.sample_for(size=120)
     _, c = held_out(sample, 2)
-    cells, levels = dense_codes(sample.table)
+    cells, levels = sample.table.dense()
     moved = []
     for k in range(len(cells)):
         left = Margins.of(

@@ -56,7 +56,7 @@ def test_no_shrinkage_is_independence() -> None:
     table = twins.relative_frequencies(sample)
     q, _ = twins.dense_law(table, 2)
     fit = fitted(sample, shrinkage=0)
-    margins_cells = margins_module.dense_codes(sample.table)[0][sample.table.uniques]
+    margins_cells = sample.table.dense()[0][sample.table.uniques]
     np.testing.assert_allclose(fit.probability, q[tuple(margins_cells.T)], rtol=1e-12)
 
 
@@ -65,7 +65,7 @@ def test_probabilities_are_those_of_the_dense_table(order: int, zeros: bool, wei
     sample = twins.sample_for(zeros, weighted)
     q, S = twins.dense_law(twins.relative_frequencies(sample), order)
     p = np.maximum(q * (1.0 + 0.7 * S), 0.0) * twins.admissible(sample)
-    at = tuple(margins_module.dense_codes(sample.table)[0][sample.table.uniques].T)
+    at = tuple(sample.table.dense()[0][sample.table.uniques].T)
     fit = fitted(sample, order=order, shrinkage=0.7)
     np.testing.assert_allclose(fit.probability, (p / p.sum())[at], rtol=1e-8)
     assert fit.shrinkage == 0.7

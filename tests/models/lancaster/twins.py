@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.arrays import IntVector, Mask, Vector
-from keyhole.models.lancaster.margins import Margins, dense_codes
+from keyhole.models.lancaster.margins import Margins
 from keyhole.population.sample import Sample
 from tests.models.sequential.people import dependent_people, possible_people, sample_of_codes, zeros_of
 
@@ -29,13 +29,13 @@ def weight_of(sample: Sample) -> Vector:
 
 
 def margins_of(sample: Sample, order: int = 2) -> tuple[Margins, tuple[IntVector, ...]]:
-    cells, levels = dense_codes(sample.table)
+    cells, levels = sample.table.dense()
     return Margins.of(cells, weight_of(sample), tuple(map(len, levels)), order), levels
 
 
 def relative_frequencies(sample: Sample) -> Vector:
     """The dense table of relative frequencies over the levels that occur."""
-    cells, levels = dense_codes(sample.table)
+    cells, levels = sample.table.dense()
     table: Vector = np.zeros(tuple(map(len, levels)))
     table[tuple(cells.T)] = weight_of(sample)
     return np.asarray(table / table.sum())
@@ -72,7 +72,7 @@ def dense_law(table: Vector, order: int) -> tuple[Vector, Vector]:
 
 def admissible(sample: Sample) -> NDArray[np.bool_]:
     """Which cells of the dense table are possible."""
-    _, levels = dense_codes(sample.table)
+    _, levels = sample.table.dense()
     shape = tuple(map(len, levels))
     if sample.zeros is None:
         return np.ones(shape, dtype=np.bool_)

@@ -117,8 +117,7 @@ def test_ways_agree_where_more_than_one_leads_there() -> None:
     """Rules that exclude nobody send a decomposable model over the cells."""
     sample = some_sample()
     zeros = StructuralZeros(KEYS, parse_zero_rules("- {A: A7, B: B5, C: C4, D: D3, E: E3}", "the rules"))
-    if zeros.violations(sample.table).any():
-        pytest.skip("somebody is in the excluded cell")
+    assert not zeros.violations(sample.table).any()
     plain = fitted(LogLinear("A*B + B*C"), sample)
     visited = fitted(LogLinear("A*B + B*C"), Sample(sample.table, sample.population_size, zeros))
     assert visited.means.way == "active cells"

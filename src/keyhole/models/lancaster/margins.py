@@ -19,7 +19,6 @@ import numpy as np
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed
-from keyhole.table.contingency import ContingencyTable
 
 Subset = tuple[int, ...]
 """Positions of two or three keys, rising."""
@@ -155,10 +154,3 @@ def _summed(codes: IntVector, weight: Vector, length: int) -> Vector:
 
 def _along(values: Vector, axis: int, dimensions: int) -> Vector:
     return values.reshape([-1 if place == axis else 1 for place in range(dimensions)])
-
-
-def dense_codes(table: ContingencyTable) -> tuple[IntVector, tuple[IntVector, ...]]:
-    """The occupied cells with only the levels that occur counted, and for each key the table's code of each."""
-    coded = [np.unique(column, return_inverse=True) for column in table.cells.T]
-    cells = np.stack([codes.astype(np.int64) for _, codes in coded], axis=1)
-    return cells, tuple(levels.astype(np.int64) for levels, _ in coded)

@@ -13,7 +13,7 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath
 from keyhole.models.lancaster.checks import diagnose
 from keyhole.models.lancaster.held_out import hold_out
-from keyhole.models.lancaster.margins import Margins, dense_codes
+from keyhole.models.lancaster.margins import Margins
 from keyhole.models.lancaster.path import LancasterPath, shrinkage_grid
 from keyhole.models.lancaster.renormaliser import renormalise
 from keyhole.population.multinomial import MultinomialUnsampled
@@ -70,7 +70,7 @@ class LancasterAdditive:
         if sample.zeros is not None:
             sample.zeros.check(sample.table)
         table = sample.table
-        cells, levels = dense_codes(table)
+        cells, levels = table.dense()
         weight = pseudo_counts(sample)
         margins = Margins.of(cells, weight, tuple(map(len, levels)), self.order)
         given = _read_shrinkage(self.shrinkage)

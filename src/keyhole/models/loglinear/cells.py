@@ -100,10 +100,9 @@ class Cells:
             There are too many cells; says how many.
         """
         table = sample.table
-        coded = [np.unique(column, return_inverse=True) for column in table.cells.T]
-        codes = np.stack([dense for _, dense in coded], axis=1).astype(np.int64)
-        levels = tuple(read_only(found.astype(np.int64)) for found, _ in coded)
-        sizes = tuple(len(found) for found in levels)
+        codes, found = table.dense()
+        levels = tuple(map(read_only, found))
+        sizes = tuple(map(len, levels))
         restricting = generators if prune else ()
         refuse_large_margins(sample, sizes, restricting)
         order = pruning_order(codes, sizes, restricting)

@@ -13,7 +13,7 @@ from keyhole.inference.model_path import ModelPath
 from keyhole.inference.track_record import UNTRIED
 from keyhole.models.loglinear.checks import warned
 from keyhole.models.loglinear.lasso import LassoPath, fit_lasso
-from keyhole.models.loglinear.means import dense_codes, empty_entries, fit_means, means_of, multiplier
+from keyhole.models.loglinear.means import empty_entries, fit_means, means_of, multiplier
 from keyhole.models.loglinear.model import LogLinearFit, refuse_few_draws
 from keyhole.models.loglinear.search import SearchPath, search_terms
 from keyhole.population.poisson import PoissonUnsampled
@@ -80,8 +80,7 @@ class SkinnerShlomo:
         if sample.table.weights is not None:
             means = fit_means(sample, generators, draws=self.draws, rng=rng, progress=progress)
         else:
-            codes, sizes = dense_codes(sample)
-            empty = sum(empty_entries(codes, sizes, generator) for generator in generators)
+            empty = empty_entries(sample, generators)
             means = means_of(sample, searched.fitted, empty, draws=self.draws, rng=rng)
         return SearchedFit(means, searched=searched)
 

@@ -175,9 +175,9 @@ def draw_cells(sample: Sample, draws: int = CELLS_DRAWN, *, rng: Generator) -> t
     """The occupied cells and random others, their margins of one and two keys, and what each cell stands for."""
     if sample.zeros is not None:
         sample.zeros.check(sample.table)
-    coded = [np.unique(column, return_inverse=True) for column in sample.table.cells.T]
-    levels = tuple(read_only(found.astype(np.int64)) for found, _ in coded)
-    law = _Proposal.of(np.stack([dense for _, dense in coded], axis=1), pseudo_counts(sample), levels, sample)
+    codes, found = sample.table.dense()
+    levels = tuple(map(read_only, found))
+    law = _Proposal.of(codes, pseudo_counts(sample), levels, sample)
     by_logits = round(FROM_LOGITS * draws)
     parts = [*law.draw(by_logits, True, rng), *law.draw(draws - by_logits, False, rng)]
     drawn, logits, independent = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import Codes, Vector
+from keyhole.arrays import Vector
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.closed_form import fit_closed_form
 from keyhole.models.loglinear.formula import Generators
@@ -92,8 +92,9 @@ def fit_means(
     sample: Sample, generators: Generators, *, draws: int, rng: Generator, progress: Progress = silent
 ) -> Means:
     """Fit a hierarchical model by extended maximum likelihood."""
-    codes, sizes = dense_codes(sample)
-    empty = sum(empty_entries(codes, sizes, generator) for generator in generators)
+    codes, levels = sample.table.dense()
+    sizes = tuple(map(len, levels))
+    empty = empty_entries(sample, generators)
     if sample.zeros is None:
         if (tree := decomposition(generators)) is not None:
             closed = fit_closed_form(tree, codes, pseudo_counts(sample), sizes)
@@ -161,15 +162,12 @@ def draws_for(sample: Sample, wanted: int) -> int:
     return min(wanted, most)
 
 
-def dense_codes(sample: Sample) -> tuple[Codes, tuple[int, ...]]:
-    """The occupied cells in codes of the levels that occur, and the number of these for each key."""
-    coded = [np.unique(column, return_inverse=True) for column in sample.table.cells.T]
-    return np.stack([codes for _, codes in coded], axis=1), tuple(len(levels) for levels, _ in coded)
-
-
-def empty_entries(codes: Codes, sizes: tuple[int, ...], generator: tuple[int, ...]) -> int:
-    """Entries of a generator's margin, over the levels that occur, that nobody has."""
-    packed = np.zeros(len(codes), dtype=np.int64)
-    for key in generator:
-        packed = packed * sizes[key] + codes[:, key]
-    return prod(sizes[key] for key in generator) - len(np.unique(packed))
+def empty_entries(sample: Sample, generators: Generators) -> int:
+    """Entries of the generators' margins, over the levels that occur, that nobody has."""
+    codes, levels = sample.table.dense()
+    empty = 0
+    for generator in generators:
+        shape = tuple(len(levels[key]) for key in generator)
+        seen = np.ravel_multi_index(tuple(codes[:, key] for key in generator), shape)
+        empty += prod(shape) - len(np.unique(seen))
+    return empty

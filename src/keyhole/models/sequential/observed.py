@@ -32,10 +32,8 @@ class Observed:
     @classmethod
     def of(cls, sample: Sample) -> "Observed":
         """The cells of a sample, in the order of its table."""
-        table = sample.table
-        coded = [np.unique(table.cells[:, key], return_inverse=True) for key in range(len(table.keys))]
-        cells = np.stack([codes.astype(np.int64) for _, codes in coded], axis=1)
-        return cls(cells, pseudo_counts(sample), tuple(levels.astype(np.int64) for levels, _ in coded))
+        cells, levels = sample.table.dense()
+        return cls(cells, pseudo_counts(sample), levels)
 
     def subset(self, counts: IntVector) -> "Observed":
         """Only the cells with a positive count, each counted so often; its levels are coded afresh."""
