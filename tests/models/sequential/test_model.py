@@ -193,8 +193,8 @@ def test_draws_of_the_cells_have_the_posterior_as_law() -> None:
     fit = fitted(some_sample(900, 20_000), SequentialLogit(orders=1, nested=0, draws=400))
     fit = replace(fit, shifts=np.zeros(len(fit.shifts)))
     sampled, unsampled = fit.sides
-    fit = replace(fit, units=np.full(len(fit.units), Scatter().unit))
-    closed = Scatter().around(fit.posterior, sampled).unsampled(unsampled)
+    fit = replace(fit, units=np.full(len(fit.units), Scatter(5e-8).unit))
+    closed = Scatter(5e-8).around(fit.posterior, sampled).unsampled(unsampled)
     drawn1 = np.mean([law.prob_none().sum() for law in fit.unsampled()])
     drawn2 = np.mean([law.mean_match().sum() for law in fit.unsampled()])
     assert drawn1 == pytest.approx(closed.prob_none().sum(), rel=0.02)

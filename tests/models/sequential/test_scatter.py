@@ -35,8 +35,8 @@ def test_cells_with_one_record_hold_what_the_law_says(p: float, broken: bool) ->
 def test_a_known_probability_that_scatters_is_the_same_law_either_way() -> None:
     log_p = np.linspace(-14, -6, 30)
     known = CellPosterior(log_p, np.full(30, 1e6))
-    one = Scatter().around(known, SAMPLED).unsampled(UNSAMPLED)
-    other = Scatter().unsampled(log_p, SAMPLED, UNSAMPLED)
+    one = Scatter(5e-8).around(known, SAMPLED).unsampled(UNSAMPLED)
+    other = Scatter(5e-8).unsampled(log_p, SAMPLED, UNSAMPLED)
     np.testing.assert_allclose(one.prob_none(), other.prob_none(), rtol=1e-3, atol=1e-12)
     np.testing.assert_allclose(one.mean_match(), other.mean_match(), rtol=1e-3)
 
@@ -52,8 +52,8 @@ def test_without_scatter_the_counts_are_poisson() -> None:
 def test_rare_cells_that_were_seen_are_crowded() -> None:
     """The rarer the cell, the more people it holds against the law; common cells with one record hold fewer."""
     p = np.array([1e-7, 1e-6, 1e-5, 1e-3])
-    found = Scatter().around(CellPosterior(np.log(p), np.full(4, 1e6)), SAMPLED)
-    shape = Scatter().shape(np.log(p))
+    found = Scatter(5e-8).around(CellPosterior(np.log(p), np.full(4, 1e6)), SAMPLED)
+    shape = Scatter(5e-8).shape(np.log(p))
     expected = (shape + 1) / (shape + SAMPLED * p)
     assert np.all(np.diff(expected) < 0)
     assert expected[0] > 1.5

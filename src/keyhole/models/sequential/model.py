@@ -97,7 +97,7 @@ class SequentialLogit:
         draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
         scores = joint_scores(laws, unique, draws, rng)
         shifts = shift.mean + shift.deviation * _symmetric(len(scores), rng)
-        units = Scatter().unit * np.exp(UNIT_DEVIATION * _symmetric(len(scores), rng))
+        units = Scatter.of(sample.sample_size).unit * np.exp(UNIT_DEVIATION * _symmetric(len(scores), rng))
         standard = self == SequentialLogit()
         return SequentialLogitFit(sample, observed, tuple(laws), shift, scores, shifts, units, standard)
 
@@ -219,7 +219,7 @@ class SequentialLogitFit:
         found = []
         for law in self.laws:
             own = CellPosterior.pooled([law.moments[unique]])
-            alone = Scatter().around(own, sampled).unsampled(trials, self.shift.mean)
+            alone = Scatter.of(self.sample.sample_size).around(own, sampled).unsampled(trials, self.shift.mean)
             found.append((float(alone.prob_none().sum()), float(alone.mean_match().sum())))
         return np.array([one for one, _ in found]), np.array([two for _, two in found])
 
