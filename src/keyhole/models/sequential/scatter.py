@@ -5,8 +5,9 @@ mean one over all cells and of a variance that rises as cells get rare,
 
 .. math:: 1/\alpha_k = \sqrt{p_1 / p_k}, \qquad p_1 = u\,(n_0/n)^{1/3}.
 
-The larger the sample the more terms enter the law, and the less is left to the factor. In a cell with f records :math:`\theta_k \sim \mathrm{Gamma}(\alpha_k + f, \alpha_k + n p_k)`: a rare cell that was
-seen is a crowded one more often than not. The unsampled count is then negative binomial.
+The larger the sample the more terms enter the law, and the less is left to the factor. In a cell with f records
+:math:`\theta_k \sim \mathrm{Gamma}(\alpha_k + f, \alpha_k + n p_k)`: a rare cell that was seen is a crowded one
+more often than not. The unsampled count is then negative binomial.
 """
 
 from dataclasses import dataclass
