@@ -11,6 +11,7 @@
     │   ├── ForbiddenRecords            records inside cells that a rule declares impossible
     │   ├── InvalidPopulation           a population, fraction or weights that cannot be right
     │   ├── UnknownModel                a model name or option that does not exist
+    │   ├── InvalidCheckpoint           a run to resume that is not this one
     │   └── MissingExtra                an optional package that is not installed
     └── FitFailed                       a model that could not be fitted to this sample (exit status 3)
 
@@ -57,6 +58,10 @@ class InvalidPopulation(InputError):
 
 class UnknownModel(InputError):
     """A model name, or an option of a model, that does not exist."""
+
+
+class InvalidCheckpoint(InputError):
+    """A file of chains to resume that is from another run, or no such file."""
 
 
 class MissingExtra(InputError):

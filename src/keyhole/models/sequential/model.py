@@ -1,6 +1,5 @@
 """The sequential logit as a risk model: settings, fit, laws of the unsampled counts."""
 
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -15,6 +14,7 @@ from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.threads import processors
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
@@ -117,7 +117,7 @@ class SequentialLogit:
             return fit_joint(observed, order, sample.zeros, most_pairs=most, rng=own, proceed=proceed)
 
         laws = []
-        with ThreadPoolExecutor(max_workers=_processors()) as threads:
+        with ThreadPoolExecutor(max_workers=processors()) as threads:
             waiting = [
                 threads.submit(one, order, own) for order, own in zip(orders, rng.spawn(len(orders)), strict=True)
             ]
@@ -235,11 +235,6 @@ class SequentialLogitFit:
     def _table_codes(self, dense: IntVector) -> Codes:
         columns = [levels[codes] for levels, codes in zip(self.observed.levels, dense.T, strict=True)]
         return np.stack(columns, axis=1)
-
-
-def _processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _symmetric(size: int, rng: Generator) -> Vector:

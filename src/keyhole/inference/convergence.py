@@ -1,0 +1,38 @@
+"""Do chains agree, and how much are they worth? R-hat and effective draws of tau1 and tau2 themselves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keyhole.arrays import Vector
+
+AGREE, NEARLY = 1.01, 1.05
+"""R-hat below which chains agree, and above which a result is not to be trusted."""
+
+FEWEST_ESS = 100.0
+"""Effective draws below which a result is not to be trusted."""
+
+FEWEST_VALUES = 8
+"""Values of a chain below which nothing is said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """Of one watched number: the rank-normalised split R-hat and the bulk effective sample size."""
+
+    rhat: float
+    ess: float
+
+    @classmethod
+    def of(cls, values: Vector) -> "Convergence":
+        """From values by chain and draw (Vehtari et al. 2021, *Bayesian Analysis* 16)."""
+        if values.shape[1] < FEWEST_VALUES:
+            return cls(float("inf"), 0.0)
+        if np.ptp(values) == 0.0:
+            return cls(1.0, float(values.size))  # a number that cannot vary is known exactly
+        # Imported here: it takes a second, which runs without chains should not pay.
+        from arviz_stats.base import array_stats  # type: ignore[attr-defined]
+
+        rhat = array_stats.rhat(values, chain_axis=0, draw_axis=1, method="rank")  # type: ignore[no-untyped-call]
+        ess = array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")  # type: ignore[no-untyped-call]
+        return cls(float(np.nan_to_num(rhat, nan=np.inf)), float(np.nan_to_num(ess, nan=0.0)))

@@ -1,0 +1,146 @@
+"""A fit made of posterior draws: their laws, and what is to be said of the chains that made them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.arrays import Vector
+from keyhole.inference.chains import Chains
+from keyhole.inference.convergence import AGREE, FEWEST_ESS, NEARLY, Convergence
+from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.inference.stacking import leave_one_out, stacking_weights
+from keyhole.numerics.binomial_match import binomial_match
+from keyhole.population.multinomial import MultinomialUnsampled
+from keyhole.population.sample import Sample
+
+ENDINGS = {
+    "time": "The time limit ended the run",
+    "limit": "The limit of sweeps ended the run",
+    "interrupted": "The run was interrupted",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SampledFit:
+    """Posterior draws of the cells' probabilities.
+
+    Attributes
+    ----------
+    remarks
+        What the model itself has to say of its fit.
+    """
+
+    sample: Sample
+    chains: Chains[Any]
+    remarks: tuple[Diagnostic, ...] = field(default=())
+
+    @property
+    def interval_leaves_out(self) -> str:
+        return ""
+
+    @property
+    def effective_draws(self) -> float:
+        return max(min(self.convergence[name].ess for name in ("tau1", "tau2")), 1.0)
+
+    @cached_property
+    def convergence(self) -> dict[str, Convergence]:
+        return {name: self.chains.convergence(name) for name in ("tau1", "tau2")}
+
+    @property
+    def modes_differ(self) -> bool:
+        """Whether chains disagree so much that they cannot be averaged as they are."""
+        return len(self.chains.chains) > 1 and max(one.rhat for one in self.convergence.values()) > NEARLY
+
+    @cached_property
+    def log_densities(self) -> Vector:
+        """log p(x_i | x_-i) by chain and occupied cell."""
+        return np.array([leave_one_out(laws) for laws in self.chains.laws])
+
+    @cached_property
+    def weights(self) -> Vector:
+        """What each chain counts for: alike where they agree, by stacking where they do not."""
+        chains = len(self.chains.chains)
+        if not self.modes_differ:
+            return np.full(chains, 1.0 / chains)
+        return stacking_weights(self.log_densities, self.sample.table.counts)
+
+    @cached_property
+    def log_score(self) -> float:
+        """The mean log probability of a record given the others."""
+        mixed = np.log(np.maximum(self.weights @ np.exp(self.log_densities), 1e-300))
+        return float(self.sample.table.counts @ mixed / self.sample.table.records)
+
+    def _draws(self) -> list[NDArray[np.float32]]:
+        """The kept laws, as many of each chain as it counts for, chains taking turns."""
+        kept = self.chains.laws
+        share = self.weights / self.weights.max()
+        numbers = [max(round(len(laws) * part), 1) for laws, part in zip(kept, share, strict=True) if part > 0.01]
+        used = [laws for laws, part in zip(kept, share, strict=True) if part > 0.01]
+        spread = [
+            [laws[i] for i in np.linspace(0, len(laws) - 1, number).round().astype(int)]
+            for laws, number in zip(used, numbers, strict=True)
+        ]
+        order = sorted(
+            ((i + 0.5) / len(laws), chain, i) for chain, laws in enumerate(spread) for i in range(len(laws))
+        )
+        return [spread[chain][i] for _, chain, i in order]
+
+    def unsampled(self) -> Iterator[MultinomialUnsampled]:
+        """One law per kept draw."""
+        unique = self.sample.table.uniques
+        for law in self._draws():
+            yield MultinomialUnsampled(law[unique].astype(np.float64), self.sample.unsampled_size)
+
+    def mean_match_all(self) -> Vector:
+        """E(1/F | f) of each occupied cell."""
+        draws = self._draws()
+        total = np.zeros(self.sample.table.occupied)
+        for law in draws:
+            total += binomial_match(self.sample.table.counts, self.sample.unsampled_size, law.astype(np.float64))
+        return total / len(draws)
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return (*self._of_chains(), *self.remarks)
+
+    def _of_chains(self) -> Iterator[Diagnostic]:
+        chains = self.chains
+        yield Diagnostic("chains", len(chains.chains), "good", f"{len(chains.chains)} chains ran side by side.")
+        yield Diagnostic("sweeps", chains.sweeps, "good", f"Each chain made {chains.sweeps:,} sweeps.")
+        if chains.ending != "converged":
+            yield Diagnostic("ending", chains.ending, "caution", f"{ENDINGS[chains.ending]} before it converged.")
+        for name, found in self.convergence.items():
+            yield Diagnostic(f"rhat_{name}", found.rhat, _agreement(found.rhat), _agreement_in_words(name, found))
+            worth = _worth(found.ess, chains.schedule.target_ess)
+            yield Diagnostic(f"ess_{name}", found.ess, worth, _worth_in_words(name, found))
+        if self.modes_differ:
+            means = chains.values("tau1").mean(axis=1)
+            yield Diagnostic(
+                "modes",
+                len(means),
+                "untrusted",
+                f"Chains settled at different answers, tau1 from {means.min():,.0f} to {means.max():,.0f}; they "
+                "are weighed by how well each predicts records it has not seen.",
+            )
+
+
+def _agreement(rhat: float) -> Verdict:
+    return "good" if rhat < AGREE else "caution" if rhat < NEARLY else "untrusted"
+
+
+def _agreement_in_words(name: str, found: Convergence) -> str:
+    if found.rhat < AGREE:
+        return f"Chains from opposite starts agree on {name} (R-hat {found.rhat:.3f})."
+    return f"Chains from opposite starts do not agree on {name} well enough (R-hat {found.rhat:.2f})."
+
+
+def _worth(ess: float, target: float) -> Verdict:
+    return "good" if ess >= target else "caution" if ess >= FEWEST_ESS else "untrusted"
+
+
+def _worth_in_words(name: str, found: Convergence) -> str:
+    return f"The draws of {name} are worth {found.ess:,.0f} independent ones."
