@@ -84,9 +84,9 @@ def calibration_ranks(
             if sweep >= warmup and (sweep - warmup) % thin == 0:
                 p = sampler.probabilities(chain, sample.table.cells[sample.table.uniques], rng)
                 drawn.append(taus(MultinomialUnsampled(p, sample.unsampled_size).draw(rng)))
-        below = (np.array(drawn) < truth).mean(axis=0)
-        equal = (np.array(drawn) == truth).mean(axis=0)
-        ranks.append(below + equal * rng.random(2))
+        below = (np.array(drawn) < truth).sum(axis=0)
+        equal = (np.array(drawn) == truth).sum(axis=0)
+        ranks.append((below + (equal + 1) * rng.random(2)) / (draws + 1))
     return np.array(ranks)
 
 

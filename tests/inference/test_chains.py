@@ -191,7 +191,7 @@ def test_geweke_accepts_the_sampler_and_rejects_the_broken_one() -> None:
 
 
 def test_calibration_accepts_the_sampler_and_rejects_the_broken_one() -> None:
-    options = {"people": 40, "records": 12, "replicates": 250, "warmup": 0, "draws": 60, "thin": 1}
+    options = {"people": 40, "records": 6, "replicates": 300, "warmup": 0, "draws": 60, "thin": 1}
     levels = (LEVELS,)
     right = calibration_ranks(Dirichlet(), levels, **options, rng=np.random.default_rng(6))
     wrong = calibration_ranks(replace(Dirichlet(), wrong=True), levels, **options, rng=np.random.default_rng(6))
