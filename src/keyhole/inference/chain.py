@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from keyhole.arrays import Codes, Vector
-from keyhole.inference.gibbs import GibbsSampler, State
+from keyhole.arrays import Vector
+from keyhole.inference.gibbs import GibbsSampler, Records, State
 from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 
@@ -71,7 +71,7 @@ class Chain(Generic[State]):
     def advanced(
         self,
         sampler: GibbsSampler[State],
-        records: Codes,
+        records: Records,
         watched: Watched,
         sweeps: int,
         proceed: Callable[[], None],

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from keyhole.arrays import Codes, Vector
+from keyhole.arrays import Vector
 from keyhole.errors import FitFailed
 from keyhole.inference.chain import Chain, Watched
 from keyhole.inference.checkpoint import Checkpoint
 from keyhole.inference.convergence import AGREE, Convergence
-from keyhole.inference.gibbs import GibbsSampler, State
+from keyhole.inference.gibbs import GibbsSampler, Records, State
 from keyhole.inference.schedule import ROUND, Schedule
 from keyhole.inference.threads import processors
 from keyhole.progress import Progress, silent
@@ -63,7 +63,7 @@ class Chains(Generic[State]):
 
 def run_chains(
     sampler: GibbsSampler[State],
-    records: Codes,
+    records: Records,
     watched: Watched,
     schedule: Schedule,
     *,

@@ -1,12 +1,15 @@
 """How a Bayesian model is sampled: one protocol, so that one harness runs and tests them all."""
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from numpy.random import Generator
 
 from keyhole.arrays import Codes, Vector
 
 State = TypeVar("State")
+
+Records: TypeAlias = Any
+"""Rows of codes, or what a sampler has made of them to be fast."""
 
 
 class GibbsSampler(Protocol[State]):
@@ -26,10 +29,10 @@ class GibbsSampler(Protocol[State]):
     def redraw(self, state: State, rng: Generator) -> Codes:
         """New records given the parameters, one row each; the state's latent variables become theirs."""
 
-    def start(self, records: Codes, rng: Generator, *, crowded: bool) -> State:
+    def start(self, records: Records, rng: Generator, *, crowded: bool) -> State:
         """Where a chain begins: with few classes, or with many if ``crowded``."""
 
-    def sweep(self, state: State, records: Codes, rng: Generator) -> State:
+    def sweep(self, state: State, records: Records, rng: Generator) -> State:
         """One transition that leaves the posterior of the state given the records as it is."""
 
     def probabilities(self, state: State, cells: Codes, rng: Generator) -> Vector:
