@@ -1,0 +1,378 @@
+"""Compiled loops of the mixed membership sampler.
+
+Letters: n records, J keys, R rows (one for each level of each key, numbered through), K profiles that exist,
+C columns of room for them (K <= C). ``theta`` (R, C) holds the profiles, so that what one level needs is together
+in memory; ``g0`` (C,) their weights; ``left`` the weight of all profiles that do not exist yet.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def share_tables(theta, g0, K, whole, keep, other):
+    """Walker's alias tables of g0[k] theta[r, k] by row r: k is kept below keep[r, k], and is else other[r, k].
+
+    ``whole`` (R,) becomes the sum over k.
+    """
+    small = np.empty(K, dtype=np.int64)
+    large = np.empty(K, dtype=np.int64)
+    for r in range(theta.shape[0]):
+        total = 0.0
+        for k in range(K):
+            total += g0[k] * theta[r, k]
+        whole[r] = total
+        s = b = 0
+        for k in range(K):
+            other[r, k] = k
+            keep[r, k] = g0[k] * theta[r, k] * (K / total) if total > 0.0 else 1.0
+            if keep[r, k] < 1.0:
+                small[s] = k
+                s += 1
+            else:
+                large[b] = k
+                b += 1
+        while s > 0 and b > 0:
+            s -= 1
+            k, m = small[s], large[b - 1]
+            other[r, k] = m
+            keep[r, m] -= 1.0 - keep[r, k]
+            if keep[r, m] < 1.0:
+                b -= 1
+                small[s] = m
+                s += 1
+        # What is left over is 1 but for rounding.
+        for i in range(s):
+            keep[r, small[i]] = 1.0
+        for i in range(b):
+            keep[r, large[i]] = 1.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_from_law(law, u, knot, height, below, guide):
+    """The quantile u of a tabulated law: its density is linear between knots, its distribution exact at them."""
+    cells = guide.shape[1]
+    i = guide[law, int(u * cells)]
+    while below[law, i + 1] <= u:
+        i += 1
+    f0, f1 = height[law, i], height[law, i + 1]
+    d = (u - below[law, i]) / (below[law, i + 1] - below[law, i])
+    return knot[i] + (knot[i + 1] - knot[i]) * d * (f0 + f1) / (f0 + np.sqrt(f0 * f0 * (1.0 - d) + f1 * f1 * d))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def new_profile(theta, K, mass, base, start, given, rng):
+    """Fills column K of theta from Dirichlet(mass_j base_j) for each key j, given one record in row ``given``.
+
+    Gamma variables of shape a are those of shape a + 1 times U^(1/a), in logs: shapes may be tiny.
+    """
+    for j in range(start.size - 1):
+        top = -np.inf
+        for r in range(start[j], start[j + 1]):
+            a = mass[j] * base[r] + (1.0 if r == given else 0.0)
+            theta[r, K] = np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random()) / a
+            top = max(top, theta[r, K])
+        total = 0.0
+        for r in range(start[j], start[j + 1]):
+            theta[r, K] = np.exp(theta[r, K] - top)
+            total += theta[r, K]
+        for r in range(start[j], start[j + 1]):
+            theta[r, K] /= total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def broken_off(left, alpha0, rng):
+    """The weight of one more profile: a Beta(1, alpha0) part of what is left."""
+    return -left * np.expm1(np.log1p(-rng.random()) / alpha0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def weigh_newborn(theta, g0, left, base, old, K, extra):
+    """extra[r]: the weight, at row r, of the profiles from ``old`` on and of those that do not exist yet."""
+    for r in range(theta.shape[0]):
+        extra[r] = left * base[r]
+        for k in range(old, K):
+            extra[r] += g0[k] * theta[r, k]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def allocate(
+    records, z, alpha, each, first, K, left, theta, g0, alpha0, mass, base, start,
+    whole, keep, other, u, v, knot, height, below, guide, counts, tables, rng,
+):  # fmt: skip
+    """Redraws z, the tables and alpha of each record from ``first`` on, until all are done or room runs short.
+
+    P(z_ij = k) is proportional to (n_ik without j + alpha_i g0_k) theta[r, k]. The counts make the first bucket,
+    one entry for each other key of the record; the rest is alpha_i times a table that all records share. Adds to
+    counts (R, C), the records by level and profile, and to tables (C,). ``u`` (n, J) and ``v`` (n,) are uniform.
+    Records have an alpha ``each``, which is redrawn, or share alpha[0], which is left as it is.
+
+    The tables are those of a Chinese restaurant with concentration alpha_i g0_k per profile. Where a uniform
+    number fell within the interval that it chose is again uniform, and seats the customer.
+
+    Returns the first record that is not done, K and left.
+    """
+    n, J = records.shape
+    R, C = theta.shape
+    old = K
+    extra = np.zeros(R)
+    weigh_newborn(theta, g0, left, base, old, K, extra)
+    seen = np.zeros(C, dtype=np.int64)
+    value = np.empty(J)
+    own = np.empty(J, dtype=np.int64)
+    place = np.empty(J)
+    width = np.empty(J)
+    for i in range(first, n):
+        if K + J > C and left > 0.0:
+            return i, K, left
+        a = alpha[i] if each else alpha[0]
+        for j in range(J):
+            own[j] = z[i, j]
+        for j in range(J):
+            r = start[j] + records[i, j]
+            bucket = 0.0
+            for m in range(J):
+                value[m] = theta[r, own[m]] if m != j else 0.0
+                bucket += value[m]
+            x = u[i, j] * (bucket + a * (whole[r] + extra[r]))
+            k = -1
+            if x < bucket:
+                for m in range(J):
+                    if x < value[m]:
+                        k = own[m]
+                        place[j], width[j] = x, value[m]
+                        break
+                    x -= value[m]
+            if k < 0:
+                x = max(x - bucket, 0.0) / a if x >= bucket else 0.0
+                if x < whole[r] or extra[r] == 0.0:
+                    x = min(x / whole[r], 0.9999999999999999) * old
+                    k = int(x)
+                    x -= k
+                    if x < keep[r, k]:
+                        place[j], width[j] = x, keep[r, k]
+                    else:
+                        place[j], width[j] = x - keep[r, k], 1.0 - keep[r, k]
+                        k = other[r, k]
+                else:
+                    x -= whole[r]
+                    for m in range(old, K):
+                        weight = g0[m] * theta[r, m]
+                        if x < weight:
+                            k = m
+                            place[j], width[j] = x, weight
+                            break
+                        x -= weight
+                    if k < 0:
+                        k = K
+                        new_profile(theta, K, mass, base, start, r, rng)
+                        g0[K] = broken_off(left, alpha0, rng)
+                        left -= g0[K]
+                        K += 1
+                        weigh_newborn(theta, g0, left, base, old, K, extra)
+                        place[j], width[j] = rng.random(), 1.0
+            own[j] = k
+        total = 0
+        for j in range(J):
+            k = own[j]
+            z[i, j] = k
+            counts[start[j] + records[i, j], k] += 1
+            c = seen[k]
+            seen[k] = c + 1
+            weight = a * g0[k]
+            if c == 0 or place[j] * (weight + c) < weight * width[j]:
+                tables[k] += 1
+                total += 1
+        for j in range(J):
+            seen[own[j]] = 0
+        if each:
+            alpha[i] = draw_from_law(total, v[i], knot, height, below, guide)
+    return n, K, left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def tables_of(customers, a, rng):
+    """The tables of a Chinese restaurant with that many customers and concentration a.
+
+    Customer c + 1 opens one with probability a/(a + c). Beyond the first few customers those who might, at the
+    probability of the first of their block, are found by geometric leaps and thinned.
+    """
+    found = 0
+    c = 0
+    while c < customers and c < 8:
+        if rng.random() * (a + c) < a:
+            found += 1
+        c += 1
+    while c < customers:
+        end = min(2 * c, customers)
+        first = a / (a + c)
+        pace = np.log1p(-first)
+        at = float(c)
+        while True:
+            at += np.floor(np.log1p(-rng.random()) / pace)
+            if not at < end:
+                break
+            if rng.random() * first * (a + at) < a:
+                found += 1
+            at += 1.0
+        c = end
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def level_tables(counts, K, mass, base, start, found, rng):
+    """found[r]: tables of row r over all profiles, with counts[r, k] customers and concentration mass_j base_r."""
+    for j in range(start.size - 1):
+        for r in range(start[j], start[j + 1]):
+            found[r] = 0
+            for k in range(K):
+                if counts[r, k] > 0:
+                    found[r] += tables_of(counts[r, k], mass[j] * base[r], rng)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def imagine(
+    wanted, most, alpha, each, K, left, theta, g0, alpha0, mass, base, start, whole, keep, other,
+    knot, height, below, guide, order, group, groups, child, child_start, root,
+    counts, tables, longer, x, z, drawn_alpha, rng,
+):  # fmt: skip
+    """Draws records from the model until ``wanted`` are admissible, ``most`` are not, or room runs short.
+
+    A record is drawn key by key in the diagram's order and left as soon as it is decided. Inadmissible ones add to
+    counts (R, C), to tables (C,) and to longer (J,), the records with more than d keys drawn. If x (wanted, J) has
+    rows, admissible records are drawn to the end and stored with their z and alpha.
+
+    ``whole``, ``keep``, ``other`` are the alias table of the weights, as a table with one row.
+    Returns the numbers of admissible and inadmissible records, K and left.
+    """
+    R, C = theta.shape
+    J = start.size - 1
+    old = K
+    profile = np.empty((C, R))
+    for k in range(K):
+        for r in range(R):
+            profile[k, r] = theta[r, k]
+    own = np.empty(J, dtype=np.int64)
+    row = np.empty(J, dtype=np.int64)
+    opened = np.empty(J, dtype=np.int64)
+    stored = x.shape[0] > 0
+    got = 0
+    missed = 0
+    while got < wanted and missed < most:
+        if K + J > C and left > 0.0:
+            break
+        a = draw_from_law(0, rng.random(), knot, height, below, guide) if each else alpha[0]
+        node = root
+        d = 0
+        while d < J and node != 0 and (node != 1 or stored):
+            seat = rng.random() * (a + d)
+            if seat < d:
+                k = own[int(seat)]
+                opened[d] = 0
+            else:
+                opened[d] = 1
+                k = -1
+                u = rng.random()
+                u *= whole[0] + left + g0[old:K].sum()
+                if u < whole[0] or (left == 0.0 and old == K):
+                    u = min(u / whole[0], 0.9999999999999999) * old
+                    k = int(u)
+                    if u - k >= keep[0, k]:
+                        k = other[0, k]
+                else:
+                    u -= whole[0]
+                    for m in range(old, K):
+                        if u < g0[m]:
+                            k = m
+                            break
+                        u -= g0[m]
+                    if k < 0:
+                        k = K
+                        new_profile(theta, K, mass, base, start, -1, rng)
+                        for r in range(R):
+                            profile[K, r] = theta[r, K]
+                        g0[K] = broken_off(left, alpha0, rng)
+                        left -= g0[K]
+                        K += 1
+            j = order[d]
+            u = rng.random()
+            r = start[j]
+            while r < start[j + 1] - 1 and u >= profile[k, r]:
+                u -= profile[k, r]
+                r += 1
+            own[d] = k
+            row[d] = r
+            node = child[child_start[d] + node * groups[d] + group[r]]
+            d += 1
+        if node == 0:
+            for e in range(d):
+                counts[row[e], own[e]] += 1
+                tables[own[e]] += opened[e]
+                longer[e] += 1
+            missed += 1
+        else:
+            if stored:
+                for e in range(J):
+                    x[got, order[e]] = row[e] - start[order[e]]
+                    z[got, order[e]] = own[e]
+                if each:
+                    drawn_alpha[got] = a
+            got += 1
+    return got, missed, K, left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_memberships(points, alpha, each, share, knot, height, below, guide, g, rng):
+    """Fills g (T, K) with memberships from Dirichlet(alpha share); where ``each`` has an alpha, from its prior.
+
+    Sticks v ~ Beta(1, alpha) are broken off one after the other, each for a profile drawn from ``share``. The
+    first use the columns of points (T, 1 + 2 S), later ones random numbers, until hardly anything is left.
+    """
+    T, K = g.shape
+    edge = np.cumsum(share)
+    S = (points.shape[1] - 1) // 2
+    for t in range(T):
+        a = draw_from_law(0, points[t, 0], knot, height, below, guide) if each else alpha
+        rest = 1.0
+        for k in range(K):
+            g[t, k] = 0.0
+        s = 0
+        while rest > 0.01:
+            u, v = (points[t, 1 + 2 * s], points[t, 2 + 2 * s]) if s < S else (rng.random(), rng.random())
+            kept = np.exp(np.log1p(-u) / a)
+            k = min(np.searchsorted(edge, v * edge[K - 1], side="right"), K - 1)
+            g[t, k] += rest * (1.0 - kept)
+            rest *= kept
+            s += 1
+        for k in range(K):
+            g[t, k] += rest * share[k]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def mean_products(cells, start, mixed, block, mean):
+    """mean[c]: the mean over t of the product over keys j of mixed[start_j + cells[c, j], t].
+
+    Cells in lexicographic order share the products of the first keys with their predecessor.
+    """
+    N, J = cells.shape
+    T = mixed.shape[1]
+    product = np.empty((J + 1, block))
+    product[0] = 1.0
+    for c in range(N):
+        mean[c] = 0.0
+    for first in range(0, T, block):
+        width = min(block, T - first)
+        for c in range(N):
+            d = 0
+            while c > 0 and d < J and cells[c, d] == cells[c - 1, d]:
+                d += 1
+            for j in range(d, J):
+                row = mixed[start[j] + cells[c, j]]
+                for t in range(width):
+                    product[j + 1, t] = product[j, t] * row[first + t]
+            total = 0.0
+            for t in range(width):
+                total += product[J, t]
+            mean[c] += total
+    for c in range(N):
+        mean[c] /= T

@@ -1,0 +1,169 @@
+r"""Laws of concentrations: how much a person's memberships differ from the average.
+
+With M tables and customers in restaurants of their own, :math:`L_c` of them with more than c customers, a
+concentration with a Gamma(a, b) prior has the density
+
+.. math:: p(\alpha \mid M, L) \propto \alpha^{a - 1 + M} e^{-b\alpha} \prod_{c \ge 0} (\alpha + c)^{-L_c}.
+
+Its logarithm is concave in :math:`\log\alpha`, since the slope there,
+:math:`a + M - b\alpha - \sum_c L_c\,\alpha/(\alpha + c)`, falls. A record of its own with J keys is the case
+:math:`L_c = 1` for c < J: the law depends on the number of its tables only, so that J tabulated laws serve all.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+from keyhole.arrays import IntVector, Vector
+
+KNOTS, GUIDES = 1024, 1024
+"""Of a tabulated law."""
+
+TAIL = 1e-14
+"""Probability beyond the knots, at either end."""
+
+Curve = Callable[[float], float]
+
+
+@dataclass(frozen=True, slots=True)
+class GammaPrior:
+    """Gamma with a shape and a rate."""
+
+    shape: float = 2.0
+    rate: float = 1.0
+
+    def draw(self, rng: Generator) -> float:
+        return float(rng.gamma(self.shape, 1.0 / self.rate))
+
+
+@dataclass(frozen=True, eq=False)
+class ConcentrationLaws:
+    """Tabulated laws of a record's own concentration: row 0 is the prior, row m that given m tables.
+
+    Attributes
+    ----------
+    knot
+        Values, in geometric progression after the first, which is 0.
+    height
+        The density of each law at the knots.
+    below
+        The distribution function of each law at the knots.
+    guide
+        For u = 0, 1/G, 2/G ... the cell between knots in which the quantile of u is.
+    """
+
+    knot: Vector
+    height: Vector
+    below: Vector
+    guide: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, prior: GammaPrior, keys: int) -> "ConcentrationLaws":
+        """Those of records with that many keys; the distribution is summed by Gauss-Legendre quadrature."""
+        lowest = stats.gamma.ppf(TAIL, prior.shape) / prior.rate
+        highest = stats.gamma.isf(TAIL, prior.shape + keys) / prior.rate
+        knot = np.concatenate([[0.0], np.geomspace(lowest, highest, KNOTS - 1)])
+        node, weight = np.polynomial.legendre.leggauss(7)
+        inner = (knot[:-1, None] + knot[1:, None] + np.diff(knot)[:, None] * node) / 2
+        height, below = np.zeros((2, keys + 1, KNOTS))
+        for tables in range(keys + 1):
+            shift = _log_density(knot[1:], prior, tables, keys).max()
+            height[tables, 1:] = np.exp(_log_density(knot[1:], prior, tables, keys) - shift)
+            height[tables, 0] = height[tables, 1]
+            mass = np.exp(_log_density(inner, prior, tables, keys) - shift) @ weight * np.diff(knot) / 2
+            below[tables, 1:] = np.cumsum(mass) / mass.sum()
+        below[:, -1] = 1.0
+        start = np.arange(GUIDES) / GUIDES
+        guide = np.stack([np.searchsorted(row, start, side="right") - 1 for row in below])
+        return cls(knot, height, below, guide.astype(np.int32))
+
+    @property
+    def arrays(self) -> tuple[Vector, Vector, Vector, NDArray[np.int32]]:
+        """As the kernels take them."""
+        return self.knot, self.height, self.below, self.guide
+
+
+def _log_density(alpha: Vector, prior: GammaPrior, tables: int, keys: int) -> Vector:
+    value = (prior.shape - 1.0) * np.log(alpha) - prior.rate * alpha
+    if tables:
+        value = value + tables * np.log(alpha)
+        for c in range(keys):
+            value = value - np.log(alpha + c)
+    return np.asarray(value)
+
+
+def draw_common(prior: GammaPrior, tables: int, longer: IntVector, rng: Generator) -> float:
+    """One concentration that all records share; ``longer`` is L_c for c = 0, 1, ..."""
+    rise, customers = prior.shape + tables, np.arange(len(longer))
+
+    def height(t: float) -> float:
+        alpha = np.exp(t)
+        return float(rise * t - prior.rate * alpha - longer @ np.log(alpha + customers))
+
+    def slope(t: float) -> float:
+        alpha = np.exp(t)
+        return float(rise - prior.rate * alpha - longer @ (alpha / (alpha + customers)))
+
+    return float(np.exp(draw_log_concave(height, slope, rng)))
+
+
+def draw_above(prior: GammaPrior, profiles: int, tables: int, rng: Generator) -> float:
+    """The concentration of the restaurant whose customers are all tables and whose tables are the profiles."""
+    rise = prior.shape + profiles
+
+    def height(t: float) -> float:
+        alpha = np.exp(t)
+        return float(rise * t - prior.rate * alpha + special.gammaln(alpha) - special.gammaln(alpha + tables))
+
+    def slope(t: float) -> float:
+        alpha = np.exp(t)
+        fall = special.digamma(alpha) - special.digamma(alpha + tables)
+        return float(rise - prior.rate * alpha + alpha * fall)
+
+    return float(np.exp(draw_log_concave(height, slope, rng)))
+
+
+def draw_log_concave(height: Curve, slope: Curve, rng: Generator) -> float:
+    """An exact draw from a log-concave density, given its logarithm and the slope of that.
+
+    Rejection from a hat of three pieces: flat around the mode, exponential where the logarithm has fallen by about
+    one on either side (Devroye 2014, *Statistics and Computing* 24, for the generalised inverse Gaussian). The
+    hat is above the density wherever the pieces meet.
+    """
+    low = high = 0.0
+    while slope(low) <= 0:
+        low -= 2.0
+    while slope(high) >= 0:
+        high += 2.0
+    mode = optimize.brentq(slope, low, high, xtol=1e-6)
+    peak = height(mode)
+    right = left = 1.0
+    while peak - height(mode + right) > 2.0:
+        right /= 2
+    while peak - height(mode + right) < 0.5:
+        right *= 1.5
+    while peak - height(mode - left) > 2.0:
+        left /= 2
+    while peak - height(mode - left) < 0.5:
+        left *= 1.5
+    fall_right, fall_left = peak - height(mode + right), peak - height(mode - left)
+    r, p = -1.0 / slope(mode + right), 1.0 / slope(mode - left)
+    end_right, end_left = right - r * fall_right, left - p * fall_left
+    flat = end_right + end_left
+    while True:
+        which, v, w = rng.random() * (p + flat + r), 1.0 - rng.random(), 1.0 - rng.random()
+        if which < flat:
+            x, hat = flat * v - end_left, 0.0
+        elif which < flat + r:
+            x = end_right - r * np.log(v)
+            hat = -fall_right - (x - right) / r
+        else:
+            x = -end_left + p * np.log(v)
+            hat = -fall_left + (x + left) / p
+        # The mode is known to six digits: the logarithm there is below its maximum by less than rounding.
+        if np.log(w) + hat <= height(mode + x) - peak:
+            return float(mode + x)
