@@ -1,0 +1,1 @@
+"""Latent classes: people of a class choose their levels independently."""

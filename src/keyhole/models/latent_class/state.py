@@ -1,0 +1,40 @@
+"""Where a chain of the latent class model is."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.arrays import Vector
+
+
+@dataclass(eq=False)
+class LatentClasses:
+    """Parameters and records of the classes.
+
+    Attributes
+    ----------
+    log_weight
+        Log shares of the classes.
+    log_theta
+        Log probabilities by level, the levels of one key after those of another, and class.
+    mass, base
+        The prior of a class's probabilities of the levels of key j is Dirichlet(mass_j base_j).
+    concentration
+        Of the sticks that the weights are broken from.
+    records
+        How many records there are.
+    occupied
+        Classes that had records in the last sweep.
+    accepted
+        Splits and merges that were accepted so far.
+    """
+
+    log_weight: Vector = field(repr=False)
+    log_theta: NDArray[np.float64] = field(repr=False)
+    mass: Vector = field(repr=False)
+    base: Vector = field(repr=False)
+    concentration: float
+    records: int
+    occupied: int = 0
+    accepted: int = 0

@@ -1,0 +1,231 @@
+"""The latent class sampler against exact enumeration, its own prior, and a sampler broken on purpose."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from keyhole.arrays import Codes, Vector
+from keyhole.models.latent_class import _kernels as kernels
+from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class.sampler import LatentClassSampler
+from keyhole.models.latent_class.state import LatentClasses
+from tests.sampler_checks import calibration_ranks, geweke_scores, uniformity
+
+SIZES = (2, 3)
+RECORDS = np.array([[0, 0], [0, 2], [1, 1], [0, 0]])
+CONCENTRATION = (3.0, 2.0)
+
+
+def small(**options: object) -> LatentClassSampler:
+    return LatentClassSampler(
+        SIZES, classes=3, concentration_prior=CONCENTRATION, **options  # type: ignore[arg-type]
+    )
+
+
+def enumerated() -> tuple[float, Vector]:
+    """The exact chance that all records share a class, and the exact predictive probability of each cell."""
+    grid = np.linspace(1e-4, 20, 4000)
+    prior = stats.gamma.pdf(grid, CONCENTRATION[0], scale=1 / CONCENTRATION[1])
+    prior /= prior.sum()
+    cells = list(product(*map(range, SIZES)))
+    together, predicted, whole = 0.0, np.zeros(len(cells)), 0.0
+    for member in product(range(3), repeat=len(RECORDS)):
+        sizes = np.bincount(member, minlength=3)
+        log_allocation = np.zeros(len(grid))
+        share = np.ones((3, len(grid)))
+        for k in range(2):
+            beyond = sizes[k + 1 :].sum()
+            log_allocation += special.betaln(1 + sizes[k], grid + beyond) - special.betaln(1, grid)
+            mean = (1 + sizes[k]) / (1 + sizes[k] + grid + beyond)
+            share[k] *= mean
+            share[k + 1 :] *= 1 - mean
+        likelihood, chance = 1.0, np.ones((3, len(cells)))
+        for k in range(3):
+            own = RECORDS[np.array(member) == k]
+            for j, levels in enumerate(SIZES):
+                counts = np.bincount(own[:, j], minlength=levels)
+                likelihood *= np.exp(
+                    special.gammaln(levels)
+                    - special.gammaln(levels + len(own))
+                    + special.gammaln(1 + counts).sum()
+                )
+                chance[k] *= (1 + counts[[cell[j] for cell in cells]]) / (levels + len(own))
+        weight = likelihood * prior * np.exp(log_allocation)
+        whole += weight.sum()
+        together += weight.sum() * (sizes.max() == len(RECORDS))
+        predicted += (share @ weight) @ chance
+    return together / whole, predicted / whole
+
+
+def long_run(sampler: LatentClassSampler, sweeps: int) -> tuple[Vector, Vector]:
+    """Whether all records share a class, and the cells' probabilities, sweep by sweep."""
+    rng = np.random.default_rng(3)
+    tree = CellTree.of(SIZES, RECORDS)
+    cells = np.array(list(product(*map(range, SIZES))))
+    state = sampler.start(tree, rng, crowded=True)
+    together, found = [], []
+    for _ in range(sweeps):
+        state = sampler.sweep(state, tree, rng)
+        together.append(state.occupied == 1)
+        found.append(sampler.probabilities(state, cells, rng))
+    return np.array(together), np.array(found)
+
+
+@dataclass(frozen=True)
+class Forgetful(LatentClassSampler):
+    """Broken on purpose: level probabilities are drawn as if half of the records had not been seen."""
+
+    def _draw_parameters(self, state, sizes, counts, rng):  # type: ignore[no-untyped-def]
+        super()._draw_parameters(state, sizes, counts // 2, rng)
+
+
+@pytest.mark.parametrize("splits", [0, 2])
+def test_long_runs_agree_with_exact_enumeration(splits: int) -> None:
+    share, predicted = enumerated()
+    together, found = long_run(small(prior="uniform", splits=splits), 20_000)
+    error = np.sqrt(together.reshape(50, -1).mean(axis=1).var() / 50)
+    assert abs(together.mean() - share) < 4 * error
+    errors = np.sqrt(found.reshape(50, -1, len(predicted)).mean(axis=1).var(axis=0) / 50)
+    assert (np.abs(found.mean(axis=0) - predicted) < 4 * errors).all()
+
+
+def test_enumeration_rejects_a_broken_sampler() -> None:
+    broken = Forgetful(SIZES, classes=3, concentration_prior=CONCENTRATION, prior="uniform")
+    _, predicted = enumerated()
+    _, found = long_run(broken, 5_000)
+    errors = np.sqrt(found.reshape(50, -1, len(predicted)).mean(axis=1).var(axis=0) / 50)
+    assert (np.abs(found.mean(axis=0) - predicted) > 6 * errors).any()
+
+
+def statistics(state: LatentClasses, records: Codes) -> Vector:
+    weight = np.exp(state.log_weight)
+    theta = np.exp(state.log_theta)
+    first = theta[0] @ weight
+    return np.array(
+        [
+            state.concentration,
+            (weight**2).sum(),
+            weight[0],
+            first,
+            (theta[0] ** 2) @ weight,
+            (first - (records[:, 0] == 0).mean()) ** 2,
+            np.log(state.mass).mean(),
+            np.log(state.mass[1]) * state.base[3],
+            state.base[2],
+            (state.base[2:] ** 2).sum(),
+        ]
+    )
+
+
+@pytest.mark.parametrize("prior", ["uniform", "marginal"])
+def test_geweke(prior: str) -> None:
+    sampler = small(prior=prior, splits=1)
+    scores = geweke_scores(sampler, 6, statistics, draws=12_000, rng=np.random.default_rng(4))
+    assert np.abs(scores).max() < 4.0
+    broken = Forgetful(SIZES, classes=3, concentration_prior=CONCENTRATION, prior=prior)  # type: ignore[arg-type]
+    scores = geweke_scores(broken, 6, statistics, draws=6_000, rng=np.random.default_rng(4))
+    assert np.abs(scores).max() > 6.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("prior", ["uniform", "marginal"])
+def test_calibration_of_tau1_and_tau2(prior: str) -> None:
+    levels = (3, 4, 3, 2)
+    right = LatentClassSampler(levels, classes=8, prior=prior, concentration_prior=(2.0, 2.0))  # type: ignore[arg-type]
+    broken = Forgetful(levels, classes=8, prior=prior, concentration_prior=(2.0, 2.0))  # type: ignore[arg-type]
+
+    def ranks(sampler: LatentClassSampler) -> Vector:
+        return calibration_ranks(
+            sampler,
+            levels,
+            people=400,
+            records=40,
+            replicates=400,
+            warmup=300,
+            draws=60,
+            thin=20,
+            rng=np.random.default_rng(8),
+        )
+
+    found, wrong = ranks(right), ranks(broken)
+    assert min(uniformity(found[:, i]) for i in range(2)) > 1e-3
+    assert min(uniformity(wrong[:, i]) for i in range(2)) < 1e-4
+
+
+def test_a_split_and_a_merge_leave_the_tallies_right() -> None:
+    rng = np.random.default_rng(2)
+    sampler = LatentClassSampler((3, 4, 2), classes=6)
+    codes = np.column_stack([rng.integers(0, size, 60) for size in (3, 4, 2)])
+    tree = CellTree.of(sampler.sizes, codes)
+    state = sampler.start(tree, rng, crowded=False)
+    accepted = 0
+    member, sizes, counts = sampler.allocation(state, tree, rng)
+    cell_of = np.repeat(np.arange(len(tree.counts)), tree.counts)
+    parameters = sampler._parameters(state), state.mass[sampler.key_of[tree.rows[0]]]
+    for _ in range(300):
+        accepted += kernels.split_or_merge(tree.rows, cell_of, *parameters, 1.0, rng, member, sizes, counts)
+        np.testing.assert_array_equal(np.bincount(member, minlength=6), sizes)
+        again = np.zeros_like(counts)
+        np.add.at(again, (tree.rows[cell_of], member[:, None]), 1)
+        np.testing.assert_array_equal(again, counts)
+    assert accepted > 10
+
+
+def twin_allocation(tree: CellTree, state: LatentClasses, uniforms: Vector) -> list[int]:
+    """The class of each record by the definition, one uniform a record."""
+    classes, turn = [], 0
+    for rows, count in zip(tree.rows, tree.counts, strict=True):
+        masses = np.exp(state.log_weight + state.log_theta[rows].sum(axis=0))
+        edges = np.cumsum(masses)
+        own = [int(np.searchsorted(edges, uniforms[turn + i] * masses.sum())) for i in range(count)]
+        classes += own if count == 1 else sorted(own)
+        turn += count
+    return classes
+
+
+def test_allocation_and_its_numpy_twin() -> None:
+    rng = np.random.default_rng(5)
+    sampler = LatentClassSampler((3, 4, 2, 5), classes=7)
+    codes = np.column_stack([rng.integers(0, size, 300) for size in sampler.sizes])
+    tree = CellTree.of(sampler.sizes, codes)
+    state = sampler.start(tree, rng, crowded=True)
+    stream = np.random.default_rng(9)
+    uniforms = np.random.default_rng(9).random(tree.records)
+    member, sizes, counts = sampler.allocation(state, tree, stream)
+    assert member.tolist() == twin_allocation(tree, state, uniforms)
+    np.testing.assert_array_equal(sizes, np.bincount(member, minlength=7))
+
+
+def test_cells_with_many_records_are_split_by_the_same_law() -> None:
+    rng = np.random.default_rng(6)
+    sampler = LatentClassSampler((2, 2), classes=3, prior="uniform")
+    codes = np.repeat([[0, 0], [1, 1]], [5000, 3], axis=0)
+    tree = CellTree.of(sampler.sizes, codes)
+    state = sampler.start(tree, rng, crowded=True)
+    masses = np.exp(state.log_weight + state.log_theta[tree.rows[0]].sum(axis=0))
+    member, sizes, _ = sampler.allocation(state, tree, rng)
+    assert sizes.sum() == 5003
+    assert stats.chisquare(np.bincount(member[:5000], minlength=3), 5000 * masses / masses.sum()).pvalue > 1e-4
+
+
+def test_probabilities_of_all_cells_add_up_to_one() -> None:
+    rng = np.random.default_rng(7)
+    sampler = LatentClassSampler((3, 4, 2), classes=9)
+    state = sampler.draw_prior(10, rng)
+    cells = np.array(list(product(range(3), range(4), range(2))))
+    assert sampler.probabilities(state, cells, rng).sum() == pytest.approx(1.0)
+
+
+def test_cells_so_unlikely_that_products_vanish_are_still_allocated() -> None:
+    rng = np.random.default_rng(8)
+    sampler = LatentClassSampler((2,) * 4, classes=3)
+    tree = CellTree.of(sampler.sizes, np.array([[0, 0, 0, 0], [1, 1, 1, 1]]))
+    state = sampler.start(tree, rng, crowded=True)
+    state.log_theta[:] = -400.0
+    state.log_theta[:, 1] = -399.0
+    member, _, _ = sampler.allocation(state, tree, rng)
+    assert set(member.tolist()) <= {0, 1, 2}
+    assert np.isfinite(member).all()
