@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from keyhole.models.loglinear import _kernels as kernels
-from keyhole.models.loglinear import information
+from keyhole.models.loglinear import estimation_error as error_module
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.information import Coding, Design, estimation_error, thinned
+from keyhole.models.loglinear.estimation_error import estimation_error
+from keyhole.models.loglinear.information import Coding, Design, thinned
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
@@ -131,7 +132,7 @@ def test_a_sample_of_the_fitted_law_estimates_without_bias(monkeypatch: pytest.M
     points = (np.arange(37) + 0.3) * step
     expected = step * np.bincount(np.searchsorted(np.cumsum(fit.fitted), points, side="right"), None, len(one))
     np.testing.assert_allclose(one, expected, rtol=1e-9)
-    monkeypatch.setattr(information, "CELLS_DRAWN", 200_000)
+    monkeypatch.setattr(error_module, "CELLS_DRAWN", 200_000)
     places = fit.cells.occupied[:20]
     options = {"draws": 3000, "rng": np.random.default_rng(5)}
     exact = estimation_error(fit.cells, fit.generators, fit.fitted, places, **options)
@@ -158,7 +159,7 @@ def test_weights_that_are_worth_less_spread_more() -> None:
 
 def test_too_many_effects_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
     _, fit = fitted_sample(300, "two-way", 1.0)
-    monkeypatch.setattr(information, "MOST_PARAMETERS", 10)
+    monkeypatch.setattr(error_module, "MOST_PARAMETERS", 10)
     rng = np.random.default_rng(7)
     assert estimation_error(fit.cells, fit.generators, fit.fitted, fit.cells.occupied, rng=rng) is None
 
@@ -168,3 +169,25 @@ def test_spelling_out_repeats_columns() -> None:
     below = np.empty((2, 6), dtype=np.uint8)
     kernels.spell_out(np.array([1, 3, 2], dtype=np.int32), above, below)
     np.testing.assert_array_equal(below, np.repeat(above, [1, 3, 2], axis=1))
+
+
+def test_large_means_are_kept_and_small_ones_sampled() -> None:
+    _, fit = fitted_sample(300, "two-way", 1.0)
+    floor, step = 0.2, 1.5
+    size = fit.fitted + floor
+    small = size < step
+    assert 0 < small.sum() < len(small)
+    shares = (np.arange(500) + 0.5) / 500
+    found = np.tile(fit.fitted, (500, 1))
+    for row, share in zip(found, shares, strict=True):
+        kernels.thin_small(row, floor, step, share * step)
+    np.testing.assert_array_equal(found[:, ~small], np.tile(fit.fitted[~small], (500, 1)))
+    edges = np.concatenate([[0.0], np.cumsum(size[small])])
+    points = np.arange(0.3 * step, edges[-1], step)
+    hit = np.histogram(points, edges)[0]
+    one = fit.fitted.copy()
+    kernels.thin_small(one, floor, step, 0.3 * step)
+    np.testing.assert_allclose(one[small], hit * fit.fitted[small] * step / size[small], rtol=1e-12)
+    # Over the start the sample is the law; broken on purpose, without the division by the chance it is not.
+    np.testing.assert_allclose(found.mean(axis=0), fit.fitted, rtol=0.05, atol=1e-12)
+    assert (np.abs((found > 0).mean(axis=0) * fit.fitted - fit.fitted)[small] > 0.05 * fit.fitted[small]).any()

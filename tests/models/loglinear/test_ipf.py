@@ -10,11 +10,12 @@ import pytest
 from keyhole.arrays import Vector
 from keyhole.errors import FitFailed
 from keyhole.models.loglinear import _kernels as kernels
-from keyhole.models.loglinear import ipf
+from keyhole.models.loglinear import acceleration, ipf
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
+from keyhole.models.loglinear.passes import Passes
 from keyhole.population.sample import Sample
 from tests.models.loglinear import twins
 
@@ -238,3 +239,42 @@ def test_sweeps_are_those_of_plain_arrays(model: str) -> None:
         design.begins[deep.start : deep.stop], effects, product,
     )  # fmt: skip
     np.testing.assert_allclose(product, above[parent] * effects[entries[:, list(deep)]].prod(axis=1), rtol=1e-12)
+
+    sums = np.zeros(design.parameters)
+    kernels.sum_margins(*nodes, value, *design.flat_of(deep), sums)
+    products, total = np.zeros(design.parameters), above.copy()
+    kernels.product_and_sums(*nodes, total, *design.flat_of(deep), effects, products)
+    for k in deep:
+        part = slice(design.begins[k], design.begins[k + 1])
+        at = entries[:, k] - design.begins[k]
+        np.testing.assert_allclose(sums[part], np.bincount(at, value, design.margins[k].entries), rtol=1e-12)
+        np.testing.assert_allclose(products[part], np.bincount(at, product, design.margins[k].entries), rtol=1e-12)
+    np.testing.assert_allclose(total, np.bincount(parent, product), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", twins.MODELS)
+def test_margins_of_effects_are_those_of_their_products(model: str) -> None:
+    sample = twins.some_sample(200, zeros=True)
+    design = Design(Cells.of(sample, twins.MODELS[model]), twins.MODELS[model])
+    passes = Passes(design, sample.table.counts.astype(np.float64))
+    theta = np.random.default_rng(6).normal(size=design.parameters)
+    margins, total = passes.margins_at(theta)
+    mean = np.exp(theta[design.entries_of(np.arange(len(design.cells)))].sum(axis=1))
+    np.testing.assert_allclose(margins, design.margins_of(mean), rtol=1e-12)
+    assert total == pytest.approx(mean.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("fewest", [2, 10**6])
+def test_steps_from_a_part_of_the_cells_end_at_the_same_fit(monkeypatch: pytest.MonkeyPatch, fewest: int) -> None:
+    """Newton steps at once, with a matrix that is exact or from a sample: another way, the same end."""
+    sample = twins.some_sample(2000, (6, 5, 4, 3, 4), strength=0.7)
+    generators = tuple(combinations(range(5), 2))
+    usual = fit(sample, generators, tolerance=1e-8)
+    monkeypatch.setattr(acceleration, "MOST_PASSES", 2)
+    monkeypatch.setattr(acceleration, "FEWEST_PASSES", 2)
+    monkeypatch.setattr(acceleration, "MOST_SUMMED", fewest)
+    monkeypatch.setattr(acceleration, "POINTS", 900)
+    other = fit(sample, generators, tolerance=1e-8)
+    assert usual.converged
+    assert other.converged
+    np.testing.assert_allclose(other.fitted, usual.fitted, atol=1e-5)

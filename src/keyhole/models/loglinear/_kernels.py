@@ -255,31 +255,51 @@ def multiply_out(prefix, branch, own, above, first, rows, strides, begins, effec
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def add_information(prefix, branch, own, value, here, above, first, rows, strides, ends, begins, H):
-    """Add the products of the margins that end in this layer with each other and with those that end above to H.
+def product_and_sums(prefix, branch, own, above, first, rows, strides, begins, effects, sums):
+    """Add the products of ``multiply_out`` to all margins that end in this layer; ``above`` gets what is below it.
 
-    Margin k has the rows first[k]:first[k + 1], its last key is read in layer ends[k], its entries begin at
-    begins[k]. ``here`` margins end in this layer and come first among all; those from ``above`` on end above it.
-    Only the upper triangle of H is filled.
+    The products themselves are not kept: one sweep, and no memory but the margins.
     """
-    G = begins.shape[0]
-    at = np.empty(G, np.int64)
+    K = begins.shape[0]
+    at = np.empty(K, np.int64)
+    product = np.empty(branch.max())
+    c = 0
+    for a in range(branch.shape[0]):
+        below = branch[a]
+        for i in range(below):
+            product[i] = above[a]
+        for k in range(K):
+            at[k] = begins[k]
+            for r in range(first[k], first[k + 1]):
+                at[k] += prefix[rows[r], a] * strides[r]
+            for i in range(below):
+                product[i] *= effects[at[k] + own[c + i]]
+        total = 0.0
+        for i in range(below):
+            total += product[i]
+        above[a] = total
+        for k in range(K):
+            for i in range(below):
+                sums[at[k] + own[c + i]] += product[i]
+        c += below
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sum_margins(prefix, branch, own, value, first, rows, strides, begins, sums):
+    """Add the values to all margins that end in this layer, laid out as for ``multiply_out``."""
     c = 0
     for a in range(branch.shape[0]):
         stop = c + branch[a]
-        for k in range(here, G):
-            at[k] = begins[k] + entry(prefix, a, rows[first[k] : first[k + 1]], strides[first[k] : first[k + 1]])
-            if k >= above:
-                at[k] += prefix[ends[k], a]
-        for i in range(c, stop):
-            v = value[i]
-            if v > 0.0:
-                for k in range(here, above):
-                    row = H[at[k] + own[i]]
-                    for h in range(k, above):
-                        row[at[h] + own[i]] += v
-                    for h in range(above, G):
-                        row[at[h]] += v
+        start = c
+        while start < stop and value[start] == 0.0:
+            start += 1
+        if start < stop:
+            for k in range(begins.shape[0]):
+                at = begins[k]
+                for r in range(first[k], first[k + 1]):
+                    at += prefix[rows[r], a] * strides[r]
+                for i in range(start, stop):
+                    sums[at + own[i]] += value[i]
         c = stop
 
 
@@ -294,3 +314,22 @@ def thin(value, step, start, kept):
         while point < reached:
             kept[c] += step
             point += step
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def thin_small(value, floor, step, start):
+    """Keep values whose size, value + floor, is at least step; of the others a systematic sample, in place.
+
+    A point falls on every step of the sum of the sizes; a value that is hit is divided by its chance, size/step.
+    """
+    reached = 0.0
+    point = start
+    for c in range(value.shape[0]):
+        size = value[c] + floor
+        if size < step:
+            reached += size
+            if point < reached:
+                value[c] *= step / size
+                point += step
+            else:
+                value[c] = 0.0

@@ -1,4 +1,4 @@
-r"""The information matrix of a log-linear model, and the estimation error it implies.
+r"""The information matrix of a log-linear model, and its factorisation.
 
 With x the indicators of the entries of the sufficient margins that a cell is counted in, one per generator,
 :math:`\log m_c = x_c'\theta` and the information of Poisson counts is
@@ -9,21 +9,12 @@ The indicators are redundant: a margin contains those of its subsets, and entrie
 Cholesky factorisation with pivots takes them one at a time and skips those that the ones before imply, which is a
 coding of full rank; linear functions :math:`x_c'\delta` of observed cells do not depend on the choice.
 
-**Poisson and multinomial.** Let :math:`Xa = 1`, so that :math:`Ia = X'm`. Given the sample size the score
-loses its part along the total, its variance is :math:`I - X'm m'X/n`, and
-
-.. math:: \mathrm{var}(\hat\theta) = I^{-1} - a a'/n, \qquad
-          \mathrm{cov}(\log\hat m_c, \log\hat m_d) = x_c' I^{-1} x_d - 1/n:
-
-the two laws differ by one common shift of variance 1/n. The sizes of sample and population are known, so the
-multinomial one is right for risk. A draw :math:`\delta \sim N(0, I^{-1})` less :math:`m'X\delta/n`, its mean
-over the fitted law, has it.
+The element of two indicators is the sum of the cells that are in both: an entry of the joint margin of their
+generators. Pairs of generators share joint margins, (0, 1) with (2, 3) that of (0, 2) with (1, 3), so these are
+summed once each and then laid out.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from math import prod
 
 import numpy as np
 from numpy.random import Generator
@@ -31,136 +22,67 @@ from scipy.linalg import lapack, solve_triangular
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.loglinear import _kernels as kernels
-from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
+from keyhole.models.loglinear.layout import Layout, Margin
 
 MOST_PARAMETERS = 5000
 """Indicators beyond which the matrix is not factorised."""
-
-MOST_SUMMED = 2_000_000
-"""Cells beyond which the matrix is estimated from a part of them."""
-
-CELLS_DRAWN = 400_000
-"""Points of the systematic sample of the fitted law that the estimate is made from."""
 
 IMPLIED = 1e-9
 """Share of an indicator's information that the others leave, below which it counts as implied by them."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Margin:
-    """One sufficient margin, laid out in the order in which the layers of the tree read its keys.
-
-    Attributes
-    ----------
-    generator
-        Its keys, in the order of the table.
-    depth
-        The layer of the last of them to be read.
-    rows, strides
-        The layers of the others, and what a step of each adds to the place of an entry.
-    shape, entries
-        The number of levels of each key, in the order in which they are read, and their product.
-    """
-
-    generator: tuple[int, ...]
-    depth: int
-    rows: IntVector
-    strides: IntVector
-    shape: tuple[int, ...]
-    entries: int
-
-    @classmethod
-    def of(cls, generator: tuple[int, ...], cells: Cells) -> "Margin":
-        layers = sorted(cells.order.index(key) for key in generator)
-        shape = tuple(cells.sizes[cells.order[d]] for d in layers)
-        strides = np.array([prod(shape[i + 1 :]) for i in range(len(shape) - 1)], dtype=np.int64)
-        return cls(generator, layers[-1], np.array(layers[:-1], dtype=np.int64), strides, shape, prod(shape))
-
-    def in_table_order(self, values: Vector, order: Sequence[int]) -> Vector:
-        """The entries with one axis per key of the generator, in the order of the table."""
-        read = [key for key in order if key in self.generator]
-        return np.ascontiguousarray(values.reshape(self.shape).transpose(np.argsort(read)))
-
-
 @dataclass(frozen=True, eq=False)
-class Design:
-    """The indicators of all sufficient margins, one margin after the other, those of the deepest layer first."""
-
-    cells: Cells
-    generators: Generators
-
-    @cached_property
-    def margins(self) -> tuple[Margin, ...]:
-        found = [Margin.of(generator, self.cells) for generator in self.generators]
-        return tuple(sorted(found, key=lambda margin: -margin.depth))
-
-    @cached_property
-    def begins(self) -> IntVector:
-        """Where each margin begins, and the number of indicators."""
-        return np.cumsum([0, *(margin.entries for margin in self.margins)])
+class Design(Layout):
+    """The indicators of all sufficient margins: x of a cell has ones at the entries that it is counted in."""
 
     @property
-    def parameters(self) -> int:
-        return int(self.begins[-1])
+    def joint_sets(self) -> set[frozenset[int]]:
+        """The keys of every pair of generators."""
+        return {frozenset(g) | frozenset(h) for g in self.generators for h in self.generators}
 
-    @cached_property
-    def by_layer(self) -> tuple[range, ...]:
-        """The margins that end in each layer."""
-        depth = [margin.depth for margin in self.margins]
-        return tuple(
-            range(sum(other > d for other in depth), sum(other >= d for other in depth))
-            for d in range(len(self.cells.layers))
-        )
-
-    @cached_property
-    def flat(self) -> tuple[IntVector, IntVector, IntVector, IntVector]:
-        """Where the rows of each margin begin, the rows, their strides, and the layer where each margin ends."""
-        none = np.empty(0, np.int64)
-        return (
-            np.cumsum([0, *(len(margin.rows) for margin in self.margins)]),
-            np.concatenate([none, *(margin.rows for margin in self.margins)]),
-            np.concatenate([none, *(margin.strides for margin in self.margins)]),
-            np.array([margin.depth for margin in self.margins], dtype=np.int64),
-        )
-
-    def entries_of(self, places: IntVector) -> IntVector:
-        """The indicators of some cells, one row per cell and one column per margin."""
-        codes = self.cells.codes_at(places)[:, list(self.cells.order)].astype(np.int64)
-        found = np.empty((len(places), len(self.margins)), dtype=np.int64)
-        for k, margin in enumerate(self.margins):
-            found[:, k] = self.begins[k] + codes[:, margin.rows] @ margin.strides + codes[:, margin.depth]
-        return found
-
-    def margins_of(self, fitted: Vector) -> Vector:
-        """X'm: the margins of fitted means."""
-        found = np.empty(self.parameters)
-        value = fitted
-        for d in reversed(range(len(self.cells.layers))):
-            layer = self.cells.layers[d]
-            for k in self.by_layer[d]:
-                sums = np.zeros((2, self.margins[k].entries))
-                nodes = layer.prefix, layer.branch, layer.own, value
-                kernels.sum_margin(*nodes, self.margins[k].rows, self.margins[k].strides, sums)
-                found[self.begins[k] : self.begins[k + 1]] = sums.sum(axis=0)
-            above = np.empty(len(layer.branch))
-            kernels.lift(layer.branch, value, above)
-            value = above
-        return found
+    @property
+    def joint_layout(self) -> Layout:
+        """The largest joint margins; never more entries than the matrix has."""
+        sets = self.joint_sets
+        largest = sorted(tuple(sorted(keys)) for keys in sets if not any(keys < other for other in sets))
+        return Layout(self.cells, tuple(largest))
 
     def information(self, fitted: Vector) -> Vector:
         """X' diag(m) X; its diagonal holds the fitted margins."""
+        tables = self._joint_margins(fitted)
         H = np.zeros((self.parameters, self.parameters))
-        value = fitted
-        for d in reversed(range(len(self.cells.layers))):
-            layer, here = self.cells.layers[d], self.by_layer[d]
-            if here:
-                nodes = layer.prefix, layer.branch, layer.own, value
-                kernels.add_information(*nodes, here.start, here.stop, *self.flat, self.begins[:-1], H)
-            above = np.empty(len(layer.branch))
-            kernels.lift(layer.branch, value, above)
-            value = above
-        return np.asarray(np.triu(H) + np.triu(H, 1).T)
+        for k, margin in enumerate(self.margins):
+            for h, other in enumerate(self.margins[k:], k):
+                keys = frozenset(margin.generator) | frozenset(other.generator)
+                here = self.begins[k] + self._places(margin, keys)
+                there = self.begins[h] + self._places(other, keys)
+                H[here, there] = tables[keys]
+                if h > k:
+                    H[there, here] = tables[keys]
+        return H
+
+    def _joint_margins(self, fitted: Vector) -> dict[frozenset[int], Vector]:
+        """The joint margin of every pair of generators, an axis per key in the order in which the tree reads them.
+
+        The largest are summed over the cells, the others over the smallest that contains them.
+        """
+        largest = self.joint_layout
+        found = largest.margins_of(fitted)
+        tables = {
+            frozenset(margin.generator): found[begin : begin + margin.entries].reshape(margin.shape)
+            for begin, margin in zip(largest.begins, largest.margins, strict=False)
+        }
+        for keys in sorted(self.joint_sets - tables.keys(), key=lambda keys: (-len(keys), sorted(keys))):
+            wider = min((other for other in tables if keys < other), key=lambda other: tables[other].size)
+            read = [key for key in self.cells.order if key in wider]
+            tables[keys] = tables[wider].sum(axis=tuple(axis for axis, key in enumerate(read) if key not in keys))
+        return tables
+
+    def _places(self, margin: Margin, keys: frozenset[int]) -> IntVector:
+        """The entry of a margin that each entry of a joint margin is part of."""
+        read = [key for key in self.cells.order if key in keys]
+        shape = [self.cells.sizes[key] if key in margin.generator else 1 for key in read]
+        return np.arange(margin.entries).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,66 +133,6 @@ class Coding:
         return noise
 
 
-@dataclass(frozen=True, eq=False)
-class EstimationError:
-    """Draws of the error of the logarithm of fitted means.
-
-    Attributes
-    ----------
-    noise
-        One row per draw, one column per cell asked for.
-    parameters
-        The number of effects that the data determine.
-    cells_drawn
-        Size of the sample of the fitted law that the information was estimated from; None if all cells were
-        summed.
-    """
-
-    noise: Vector = field(repr=False)
-    parameters: int
-    cells_drawn: int | None
-
-
-def estimation_error(
-    cells: Cells,
-    generators: Generators,
-    fitted: Vector,
-    places: IntVector,
-    *,
-    draws: int = 400,
-    effective_size: float | None = None,
-    most_summed: int = MOST_SUMMED,
-    rng: Generator,
-) -> EstimationError | None:
-    """Draws of the estimation error of log fitted means at some cells; None with too many effects to factorise.
-
-    Parameters
-    ----------
-    places
-        The cells, as places among all that the fit visits.
-    effective_size
-        The sample size that the counts are worth; by default their sum. Weights that differ are worth less.
-    most_summed
-        Cells beyond which the information is estimated, without bias, from a systematic sample of the fitted law.
-    """
-    design = Design(cells, generators)
-    if design.parameters > MOST_PARAMETERS:
-        return None
-    total = float(fitted.sum())
-    drawn = CELLS_DRAWN if len(cells) > most_summed else None
-    coding = Coding.of(design.information(fitted if drawn is None else thinned(fitted, drawn, rng.random())))
-    delta = coding.draw(draws, design.parameters, rng)
-    entries = design.entries_of(places)
-    noise = np.zeros((draws, len(places)))
-    for k in range(entries.shape[1]):
-        noise += delta[:, entries[:, k]]
-    # The mean over the fitted law, from its margins: each is a set of indicators that sum to one in every cell.
-    noise -= (delta @ design.margins_of(fitted) / total)[:, None]
-    if effective_size is not None:
-        noise *= np.sqrt(total / effective_size)
-    return EstimationError(noise, coding.rank, drawn)
-
-
 def thinned(fitted: Vector, points: int, share: float = 0.5) -> Vector:
     """A systematic sample of the fitted law, from this share of the first step on.
 
@@ -280,3 +142,13 @@ def thinned(fitted: Vector, points: int, share: float = 0.5) -> Vector:
     step = float(fitted.sum()) / points
     kernels.thin(fitted, step, share * step, kept)
     return kept
+
+
+def thin_small(fitted: Vector, points: int) -> None:
+    """Keep the large means and, of about this many points in all, a systematic sample of the small ones, in place.
+
+    Half of the chance of a cell is alike for all: directions in which all means nearly vanish are still seen.
+    """
+    total = float(fitted.sum())
+    step = 2.0 * total / points
+    kernels.thin_small(fitted, total / len(fitted), step, 0.5 * step)
