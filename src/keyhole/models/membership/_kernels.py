@@ -8,6 +8,9 @@ in memory; ``g0`` (C,) their weights; ``left`` the weight of all profiles that d
 import numpy as np
 from numba import njit
 
+BLOCK = 64
+"""Records that are allocated together: few enough to stay in the processor's nearest cache."""
+
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def share_tables(theta, g0, K, whole, keep, other):
@@ -49,14 +52,16 @@ def share_tables(theta, g0, K, whole, keep, other):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def draw_from_law(law, u, knot, height, below, guide):
-    """The quantile u of a tabulated law: its density is linear between knots, its distribution exact at them."""
-    cells = guide.shape[1]
-    i = guide[law, int(u * cells)]
-    while below[law, i + 1] <= u:
+def draw_from_law(law, u, knot, curve, guide):
+    """The quantile u of a tabulated law: its density is linear between knots, its distribution exact at them.
+
+    curve[law, i] is the distribution function at knot i and the density there.
+    """
+    i = guide[law, np.uintp(u * guide.shape[1])]
+    while curve[law, i + 1, 0] <= u:
         i += 1
-    f0, f1 = height[law, i], height[law, i + 1]
-    d = (u - below[law, i]) / (below[law, i + 1] - below[law, i])
+    f0, f1 = curve[law, i, 1], curve[law, i + 1, 1]
+    d = (u - curve[law, i, 0]) / (curve[law, i + 1, 0] - curve[law, i, 0])
     return knot[i] + (knot[i + 1] - knot[i]) * d * (f0 + f1) / (f0 + np.sqrt(f0 * f0 * (1.0 - d) + f1 * f1 * d))
 
 
@@ -96,98 +101,154 @@ def weigh_newborn(theta, g0, left, base, old, K, extra):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def doubled(theta, g0, counts, tables):
+    """The same with twice the columns."""
+    R, C = theta.shape
+    more_theta = np.zeros((R, 2 * C))
+    more_g0 = np.zeros(2 * C)
+    more_counts = np.zeros((R, 2 * C), dtype=np.int64)
+    more_tables = np.zeros(2 * C, dtype=np.int64)
+    more_theta[:, :C] = theta
+    more_g0[:C] = g0
+    more_counts[:, :C] = counts
+    more_tables[:C] = tables
+    return more_theta, more_g0, more_counts, more_tables
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def throw(b0, size, u, a, row, whole, extra, edge, x, pick):
+    """Where the uniform number of each record of a block, from b0 on, falls among its entries.
+
+    x is the place on the whole length, edge[J] + a (whole + extra); pick the entry of the first bucket it is in.
+    """
+    J = edge.shape[0] - 1
+    for b in range(b0, size):
+        x[b] = u[b] * (edge[J, b] + a[b] * (whole[row[b]] + extra[row[b]]))
+        pick[b] = 0
+    for e in range(1, J):
+        for b in range(b0, size):
+            pick[b] += x[b] >= edge[e, b]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def allocate(
-    records, z, alpha, each, first, K, left, theta, g0, alpha0, mass, base, start,
-    whole, keep, other, u, v, knot, height, below, guide, counts, tables, rng,
+    records, z, alpha, each, K, left, theta, g0, alpha0, mass, base, start,
+    whole, keep, other, u, v, knot, curve, guide, counts, tables, rng,
 ):  # fmt: skip
-    """Redraws z, the tables and alpha of each record from ``first`` on, until all are done or room runs short.
+    """Redraws z, the tables and alpha of each record.
 
     P(z_ij = k) is proportional to (n_ik without j + alpha_i g0_k) theta[r, k]. The counts make the first bucket,
     one entry for each other key of the record; the rest is alpha_i times a table that all records share. Adds to
-    counts (R, C), the records by level and profile, and to tables (C,). ``u`` (n, J) and ``v`` (n,) are uniform.
+    counts (R, C), the records by level and profile, and to tables (C,). ``u`` (J, n) and ``v`` (n,) are uniform.
     Records have an alpha ``each``, which is redrawn, or share alpha[0], which is left as it is.
 
     The tables are those of a Chinese restaurant with concentration alpha_i g0_k per profile. Where a uniform
     number fell within the interval that it chose is again uniform, and seats the customer.
 
-    Returns the first record that is not done, K and left.
+    Records are taken in blocks, key by key within a block: what one record needs does not wait for another's.
+    Returns K, left and the arrays theta, g0, counts, tables, which are larger ones if there was no more room.
     """
     n, J = records.shape
-    R, C = theta.shape
+    R = theta.shape[0]
     old = K
     extra = np.zeros(R)
     weigh_newborn(theta, g0, left, base, old, K, extra)
-    seen = np.zeros(C, dtype=np.int64)
-    value = np.empty(J)
-    own = np.empty(J, dtype=np.int64)
-    place = np.empty(J)
-    width = np.empty(J)
-    for i in range(first, n):
-        if K + J > C and left > 0.0:
-            return i, K, left
-        a = alpha[i] if each else alpha[0]
+    scale = old / whole
+    # Unsigned numbers spare the compiler a check for indices that count from the end.
+    own = np.empty((J, BLOCK), dtype=np.uintp)
+    row = np.empty((J, BLOCK), dtype=np.uintp)
+    edge = np.zeros((J + 1, BLOCK))
+    place = np.empty((J, BLOCK))
+    width = np.empty((J, BLOCK))
+    a = np.empty(BLOCK)
+    x = np.empty(BLOCK)
+    pick = np.empty(BLOCK, dtype=np.int64)
+    same = np.empty(BLOCK, dtype=np.int64)
+    total = np.empty(BLOCK, dtype=np.int64)
+    for first in range(0, n, BLOCK):
+        size = min(BLOCK, n - first)
+        for b in range(size):
+            for j in range(J):
+                own[j, b] = z[first + b, j]
+                row[j, b] = start[j] + records[first + b, j]
+        for b in range(size):
+            a[b] = alpha[first + b] if each else alpha[0]
         for j in range(J):
-            own[j] = z[i, j]
-        for j in range(J):
-            r = start[j] + records[i, j]
-            bucket = 0.0
             for m in range(J):
-                value[m] = theta[r, own[m]] if m != j else 0.0
-                bucket += value[m]
-            x = u[i, j] * (bucket + a * (whole[r] + extra[r]))
-            k = -1
-            if x < bucket:
-                for m in range(J):
-                    if x < value[m]:
-                        k = own[m]
-                        place[j], width[j] = x, value[m]
-                        break
-                    x -= value[m]
-            if k < 0:
-                x = max(x - bucket, 0.0) / a if x >= bucket else 0.0
-                if x < whole[r] or extra[r] == 0.0:
-                    x = min(x / whole[r], 0.9999999999999999) * old
-                    k = int(x)
-                    x -= k
-                    if x < keep[r, k]:
-                        place[j], width[j] = x, keep[r, k]
-                    else:
-                        place[j], width[j] = x - keep[r, k], 1.0 - keep[r, k]
-                        k = other[r, k]
+                if m == j:
+                    edge[m + 1] = edge[m]
                 else:
-                    x -= whole[r]
-                    for m in range(old, K):
-                        weight = g0[m] * theta[r, m]
-                        if x < weight:
-                            k = m
-                            place[j], width[j] = x, weight
-                            break
-                        x -= weight
-                    if k < 0:
-                        k = K
-                        new_profile(theta, K, mass, base, start, r, rng)
-                        g0[K] = broken_off(left, alpha0, rng)
-                        left -= g0[K]
-                        K += 1
-                        weigh_newborn(theta, g0, left, base, old, K, extra)
-                        place[j], width[j] = rng.random(), 1.0
-            own[j] = k
-        total = 0
+                    for b in range(size):
+                        edge[m + 1, b] = edge[m, b] + theta[row[j, b], own[m, b]]
+            throw(0, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
+            for b in range(size):
+                r = row[j, b]
+                y = x[b] - edge[J, b]
+                if y < 0.0:
+                    m = pick[b]
+                    own[j, b] = own[m, b]
+                    place[j, b] = x[b] - edge[m, b]
+                    width[j, b] = edge[m + 1, b] - edge[m, b]
+                    continue
+                y /= a[b]
+                if y < whole[r] or extra[r] == 0.0:
+                    y = min(y * scale[r], old - 1e-9)
+                    k = np.uintp(y)
+                    y -= k
+                    # Written without a branch: which of the two it is cannot be foreseen.
+                    limit = keep[r, k]
+                    kept = y < limit
+                    own[j, b] = k if kept else np.uintp(other[r, k])
+                    place[j, b] = y if kept else y - limit
+                    width[j, b] = limit if kept else 1.0 - limit
+                    continue
+                y -= whole[r]
+                k = np.uintp(old)
+                while k < K and y >= g0[k] * theta[r, k]:
+                    y -= g0[k] * theta[r, k]
+                    k += np.uintp(1)
+                own[j, b] = k
+                if k < K:
+                    place[j, b] = y
+                    width[j, b] = g0[k] * theta[r, k]
+                else:
+                    place[j, b] = rng.random()
+                    width[j, b] = 1.0
+                    if theta.shape[1] == K:
+                        theta, g0, counts, tables = doubled(theta, g0, counts, tables)
+                    new_profile(theta, K, mass, base, start, r, rng)
+                    g0[K] = broken_off(left, alpha0, rng)
+                    left -= g0[K]
+                    K += 1
+                    weigh_newborn(theta, g0, left, base, old, K, extra)
+                    throw(b + 1, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
+        total[:] = 0
         for j in range(J):
-            k = own[j]
-            z[i, j] = k
-            counts[start[j] + records[i, j], k] += 1
-            c = seen[k]
-            seen[k] = c + 1
-            weight = a * g0[k]
-            if c == 0 or place[j] * (weight + c) < weight * width[j]:
-                tables[k] += 1
-                total += 1
-        for j in range(J):
-            seen[own[j]] = 0
-        if each:
-            alpha[i] = draw_from_law(total, v[i], knot, height, below, guide)
-    return n, K, left
+            same[:] = 0
+            for m in range(j):
+                for b in range(size):
+                    same[b] += own[m, b] == own[j, b]
+            for b in range(size):
+                k = own[j, b]
+                counts[row[j, b], k] += 1
+                weight = a[b] * g0[k]
+                opened = (place[j, b] * (weight + same[b]) < weight * width[j, b]) | (same[b] == 0)
+                tables[k] += opened
+                total[b] += opened
+        for b in range(size):
+            for j in range(J):
+                z[first + b, j] = own[j, b]
+            if each:
+                alpha[first + b] = draw_from_law(total[b], v[first + b], knot, curve, guide)
+    return K, left, theta, g0, counts, tables
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def relabel(z, label):
+    """z becomes label[z]."""
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            z[i, j] = label[z[i, j]]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -233,25 +294,22 @@ def level_tables(counts, K, mass, base, start, found, rng):
 @njit(nogil=True, cache=True, error_model="numpy")
 def imagine(
     wanted, most, alpha, each, K, left, theta, g0, alpha0, mass, base, start, whole, keep, other,
-    knot, height, below, guide, order, group, groups, child, child_start, root,
-    counts, tables, longer, x, z, drawn_alpha, rng,
+    knot, curve, guide, order, group, groups, child, child_start, root,
+    counts, tables, longer, x, z, rng,
 ):  # fmt: skip
-    """Draws records from the model until ``wanted`` are admissible, ``most`` are not, or room runs short.
+    """Draws records from the model until ``wanted`` are admissible or ``most`` are not.
 
     A record is drawn key by key in the diagram's order and left as soon as it is decided. Inadmissible ones add to
     counts (R, C), to tables (C,) and to longer (J,), the records with more than d keys drawn. If x (wanted, J) has
     rows, admissible records are drawn to the end and stored with their z and alpha.
 
     ``whole``, ``keep``, ``other`` are the alias table of the weights, as a table with one row.
-    Returns the numbers of admissible and inadmissible records, K and left.
+    Returns the numbers of admissible and inadmissible records, K, left and the arrays theta, g0, counts, tables.
     """
-    R, C = theta.shape
+    R = theta.shape[0]
     J = start.size - 1
     old = K
-    profile = np.empty((C, R))
-    for k in range(K):
-        for r in range(R):
-            profile[k, r] = theta[r, k]
+    profile = theta.T.copy()
     own = np.empty(J, dtype=np.int64)
     row = np.empty(J, dtype=np.int64)
     opened = np.empty(J, dtype=np.int64)
@@ -259,9 +317,7 @@ def imagine(
     got = 0
     missed = 0
     while got < wanted and missed < most:
-        if K + J > C and left > 0.0:
-            break
-        a = draw_from_law(0, rng.random(), knot, height, below, guide) if each else alpha[0]
+        a = draw_from_law(0, rng.random(), knot, curve, guide) if each else alpha[0]
         node = root
         d = 0
         while d < J and node != 0 and (node != 1 or stored):
@@ -288,6 +344,9 @@ def imagine(
                         u -= g0[m]
                     if k < 0:
                         k = K
+                        if theta.shape[1] == K:
+                            theta, g0, counts, tables = doubled(theta, g0, counts, tables)
+                            profile = theta.T.copy()
                         new_profile(theta, K, mass, base, start, -1, rng)
                         for r in range(R):
                             profile[K, r] = theta[r, K]
@@ -316,13 +375,13 @@ def imagine(
                     x[got, order[e]] = row[e] - start[order[e]]
                     z[got, order[e]] = own[e]
                 if each:
-                    drawn_alpha[got] = a
+                    alpha[got] = a
             got += 1
-    return got, missed, K, left
+    return got, missed, K, left, theta, g0, counts, tables
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def draw_memberships(points, alpha, each, share, knot, height, below, guide, g, rng):
+def draw_memberships(points, alpha, each, share, knot, curve, guide, g, rng):
     """Fills g (T, K) with memberships from Dirichlet(alpha share); where ``each`` has an alpha, from its prior.
 
     Sticks v ~ Beta(1, alpha) are broken off one after the other, each for a profile drawn from ``share``. The
@@ -332,7 +391,7 @@ def draw_memberships(points, alpha, each, share, knot, height, below, guide, g, 
     edge = np.cumsum(share)
     S = (points.shape[1] - 1) // 2
     for t in range(T):
-        a = draw_from_law(0, points[t, 0], knot, height, below, guide) if each else alpha
+        a = draw_from_law(0, points[t, 0], knot, curve, guide) if each else alpha
         rest = 1.0
         for k in range(K):
             g[t, k] = 0.0

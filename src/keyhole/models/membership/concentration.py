@@ -20,7 +20,7 @@ from scipy import optimize, special, stats
 
 from keyhole.arrays import IntVector, Vector
 
-KNOTS, GUIDES = 1024, 1024
+KNOTS, GUIDES = 512, 512
 """Of a tabulated law."""
 
 TAIL = 1e-14
@@ -48,17 +48,14 @@ class ConcentrationLaws:
     ----------
     knot
         Values, in geometric progression after the first, which is 0.
-    height
-        The density of each law at the knots.
-    below
-        The distribution function of each law at the knots.
+    curve
+        The distribution function of each law at the knots, and its density there.
     guide
         For u = 0, 1/G, 2/G ... the cell between knots in which the quantile of u is.
     """
 
     knot: Vector
-    height: Vector
-    below: Vector
+    curve: Vector
     guide: NDArray[np.int32]
 
     @classmethod
@@ -79,12 +76,12 @@ class ConcentrationLaws:
         below[:, -1] = 1.0
         start = np.arange(GUIDES) / GUIDES
         guide = np.stack([np.searchsorted(row, start, side="right") - 1 for row in below])
-        return cls(knot, height, below, guide.astype(np.int32))
+        return cls(knot, np.stack([below, height], axis=-1), guide.astype(np.int32))
 
     @property
-    def arrays(self) -> tuple[Vector, Vector, Vector, NDArray[np.int32]]:
+    def arrays(self) -> tuple[Vector, Vector, NDArray[np.int32]]:
         """As the kernels take them."""
-        return self.knot, self.height, self.below, self.guide
+        return self.knot, self.curve, self.guide
 
 
 def _log_density(alpha: Vector, prior: GammaPrior, tables: int, keys: int) -> Vector:

@@ -3,9 +3,10 @@ r"""What profiles are like before any record is seen: the law of the levels of e
 .. math:: \theta_{jk} \sim \mathrm{Dirichlet}(\nu_j\, b_j)
 
 ``uniform`` fixes :math:`\nu_j` to the number of levels and :math:`b_j` to equal shares, the flat prior of the
-papers. ``marginal`` learns both, :math:`\nu_j \sim \mathrm{Gamma}(1, 1)` and :math:`b_j \sim \mathrm{Dirichlet}(1)`: a
-level that is rare in all profiles is rare in a new one too. Given the records by level and profile, with the
-profiles integrated out, each count sits down in a Chinese restaurant with concentration :math:`\nu_j b_{jx}`. With
+papers. ``marginal`` learns both, :math:`\nu_j \sim \mathrm{Gamma}(1, 1)` and
+:math:`b_j \sim \mathrm{Dirichlet}(1, \ldots, 1)`: a level that is rare in all profiles is rare in a new one too.
+Given the records by level and profile, with the profiles integrated out, each count sits down in a Chinese
+restaurant with concentration :math:`\nu_j b_{jx}`. With
 :math:`t_{jx}` tables, :math:`c_{jk}` records of profile k and :math:`\eta_{jk} \sim \mathrm{Beta}(\nu_j, c_{jk})`,
 
 .. math:: b_j \sim \mathrm{Dirichlet}(1 + t_j), \qquad

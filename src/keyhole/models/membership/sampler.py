@@ -153,18 +153,15 @@ class MembershipSampler:
         return self.rows.keys + 16
 
     def _allocate(self, state: Memberships, room: Room, records: Codes, rng: Generator) -> None:
-        """Profiles of every key of every record, their tables and concentrations; doubles the room when short."""
-        u, v = rng.random(records.shape), rng.random(len(records) if self.unbounded else 0)
-        done = 0
-        while done < len(records):
-            shared = self._share(room.theta, room)
-            done, room.profiles, room.left = kernels.allocate(
-                records, state.z, state.alpha, self.unbounded, done, room.profiles, room.left, room.theta, room.g0,
-                state.alpha0, state.mass, state.base, self.rows.start, *shared, u, v, *self.laws.arrays,
-                room.counts, room.tables, rng,
-            )  # fmt: skip
-            if done < len(records):
-                room.grow()
+        """Profiles of every key of every record, their tables and concentrations."""
+        u, v = rng.random(records.shape[::-1]), rng.random(len(records) if self.unbounded else 0)
+        room.take(
+            *kernels.allocate(
+                records, state.z, state.alpha, self.unbounded, room.profiles, room.left, room.theta, room.g0,
+                state.alpha0, state.mass, state.base, self.rows.start, *self._share(room.theta, room), u, v,
+                *self.laws.arrays, room.counts, room.tables, rng,
+            )
+        )  # fmt: skip
 
     def _imagine(
         self,
@@ -181,25 +178,20 @@ class MembershipSampler:
         """
         most = MOST_IMAGINARY * max(wanted, 1)
         stored = np.empty((0, self.rows.keys), dtype=np.int32) if records is None else records
-        got = missed = 0
-        while got < wanted and missed < most:
-            shared = self._share(np.ones((1, room.theta.shape[1])), room)
-            own = state.alpha[got:] if self.unbounded and records is not None else state.alpha
-            found, more, room.profiles, room.left = kernels.imagine(
-                wanted - got, most - missed, state.alpha, self.unbounded, room.profiles, room.left, room.theta,
-                room.g0, state.alpha0, state.mass, state.base, self.rows.start, *shared, *self.laws.arrays,
-                *self.admissible.arrays, room.counts, room.tables, longer, stored[got:], state.z[got:], own, rng,
-            )  # fmt: skip
-            got, missed = got + found, missed + more
-            if got < wanted and missed < most:
-                room.grow()
+        shared = self._share(np.ones((1, room.theta.shape[1])), room)
+        got, missed, *filled = kernels.imagine(
+            wanted, most, state.alpha, self.unbounded, room.profiles, room.left, room.theta, room.g0, state.alpha0,
+            state.mass, state.base, self.rows.start, *shared, *self.laws.arrays, *self.admissible.arrays,
+            room.counts, room.tables, longer, stored, state.z, rng,
+        )  # fmt: skip
+        room.take(*filled)
         if got < wanted:
             raise FitFailed(
                 f"The impossible combinations hold nearly all of what the model believes: {missed:,} inadmissible "
                 f"records were drawn beside {wanted:,} real ones. Recode the keys that the rules tie together, or "
                 "use the latent class model, which needs no such records."
             )
-        return missed
+        return int(missed)
 
     def _share(self, theta: Vector, room: Room) -> tuple[Vector, Vector, IntVector]:
         """The alias tables of the weights times the given probabilities."""
@@ -218,7 +210,7 @@ class MembershipSampler:
         if len(used) < K:
             label = np.zeros(K, dtype=np.int16)
             label[used] = np.arange(len(used))
-            z = label[z]
+            kernels.relabel(z, label)
         return z, np.ascontiguousarray(room.counts[:, used]), room.tables[used]
 
     def _draw_weights(

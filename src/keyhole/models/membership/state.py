@@ -1,12 +1,11 @@
 """Where a chain of the mixed membership model is."""
 
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.arrays import Array, IntVector, Vector
+from keyhole.arrays import IntVector, Vector
 
 
 @dataclass
@@ -50,7 +49,7 @@ class Memberships:
 
 @dataclass
 class Room:
-    """Profiles with room for more: kernels fill columns, Python adds them.
+    """Profiles with room for more, which kernels fill.
 
     Attributes
     ----------
@@ -84,16 +83,14 @@ class Room:
             state.left,
         )
 
-    def grow(self) -> None:
-        """As many columns again."""
-        self.theta, self.g0 = _doubled(self.theta), _doubled(self.g0)
-        self.counts, self.tables = _doubled(self.counts), _doubled(self.tables)
+    def take(
+        self, profiles: int, left: float, theta: Vector, g0: Vector, counts: IntVector, tables: IntVector
+    ) -> None:
+        """What a kernel gives back: the arrays are others if it needed more room."""
+        self.profiles, self.left = int(profiles), float(left)
+        self.theta, self.g0, self.counts, self.tables = theta, g0, counts, tables
 
     @property
     def used(self) -> IntVector:
         """The profiles somebody has."""
         return np.flatnonzero(self.tables[: self.profiles])
-
-
-def _doubled(held: Array) -> Array:
-    return cast(Array, np.concatenate([held, np.zeros_like(held)], axis=-1))
