@@ -1,9 +1,11 @@
 """What does the all-two-way log-linear model cost: against R's loglin, and on tables of 1e8 and 1e9 cells?
 
 People come from latent classes, those in impossible cells left out. The comparison with R is in seconds of
-processor time. R fits the whole table, from a start that is zero in the impossible cells, until its margins are
-within 0.01 records or a limit of passes; ours is timed to margins as near as those. Only ratios within one run
-mean anything. R (Debian: r-base-core) is skipped, and that is said, where it is absent.
+processor time. R fits the whole table, from a start that is zero in the impossible cells, until no margin moves
+by more than 0.01 records over a pass, or to a limit of passes. The deviation of margins is then measured on both
+fitted tables by one function, and ours is timed with the fewest passes, of even numbers, after which it is not
+above R's. Only ratios within one run mean anything. R (Debian: r-base-core) is skipped, and that is said, where it
+is absent. The other lines are fits to the model's own tolerances.
 
     python benchmarks/loglinear.py
 """
@@ -22,10 +24,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
 import numpy as np
 
+from keyhole.arrays import Vector
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
+from keyhole.models.loglinear.means import MARGINS, RISKS
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.structural_zeros import StructuralZeros
@@ -65,7 +68,7 @@ def people(levels: Sequence[int], concentration: float, classes: int = 12, seed:
     return Sample(ContingencyTable.from_codes(keys, codes), int(RECORDS / FRACTION), zeros)
 
 
-def fit(sample: Sample, most_passes: int = 2000) -> tuple[Fitted, float, float]:
+def fit(sample: Sample, most_passes: int = 2000, tolerance: float = MARGINS) -> tuple[Fitted, float, float]:
     """The fit, and the seconds of processor time of finding the cells and of fitting."""
     generators = tuple(combinations(range(len(sample.table.keys)), 2))
     started = time.process_time()
@@ -77,17 +80,31 @@ def fit(sample: Sample, most_passes: int = 2000) -> tuple[Fitted, float, float]:
         generators,
         uniques=sample.table.uniques,
         multiplier=1 / FRACTION - 1,
+        tolerance=tolerance,
+        risk_tolerance=RISKS,
         most_passes=most_passes,
     )
     return fitted, found - started, time.process_time() - found
 
 
-def deviation_of(fitted: Fitted, sample: Sample) -> float:
-    """The largest difference between a fitted and an observed margin, in records: R's measure."""
-    design = Design(fitted.cells, fitted.generators)
-    observed = np.zeros(len(fitted.cells))
-    observed[fitted.cells.occupied] = sample.table.counts
-    return float(np.abs(design.margins_of(fitted.fitted) - design.margins_of(observed)).max())
+def whole_table(fitted: Fitted, sample: Sample) -> Vector:
+    """The fitted means on the whole table, 0 in the cells that the fit does not visit."""
+    cells = fitted.cells
+    codes = tuple(levels[codes] for levels, codes in zip(cells.levels, cells.codes, strict=True))
+    whole = np.zeros(sample.table.levels)
+    whole[codes] = fitted.fitted
+    return whole
+
+
+def deviation_of(whole: Vector, sample: Sample) -> float:
+    """The largest difference between a two-way margin of a fitted table and the observed one, in records."""
+    worst = 0.0
+    for pair in combinations(range(whole.ndim), 2):
+        observed = np.zeros(tuple(whole.shape[key] for key in pair))
+        np.add.at(observed, tuple(sample.table.cells[:, list(pair)].T.astype(np.int64)), sample.table.counts)
+        others = tuple(key for key in range(whole.ndim) if key not in pair)
+        worst = max(worst, float(np.abs(whole.sum(axis=others) - observed).max()))
+    return worst
 
 
 def report(name: str, sample: Sample) -> Fitted:
@@ -105,7 +122,7 @@ def report(name: str, sample: Sample) -> Fitted:
 
 
 def loglin(sample: Sample, passes: int) -> tuple[float, int, float] | None:
-    """R's processor seconds, passes and deviation in records on the whole table; None without R."""
+    """R's processor seconds, passes and measured deviation in records; None without R."""
     rscript = shutil.which("Rscript")
     if rscript is None:
         return None
@@ -123,14 +140,16 @@ def loglin(sample: Sample, passes: int) -> tuple[float, int, float] | None:
             counts <- read("counts"); start <- read("start")
             margins <- combn({counts.ndim}, 2, simplify=FALSE)
             took <- system.time(fit <- suppressWarnings(
-                loglin(counts, margins, start=start, fit=FALSE, eps={EPS}, iter={passes}, print=TRUE)))
+                loglin(counts, margins, start=start, fit=TRUE, eps={EPS}, iter={passes}, print=TRUE)))
+            writeBin(as.double(fit$fit), file.path("{folder}", "fitted"))
             cat("\\nseconds", took[["user.self"]] + took[["sys.self"]], "\\n")
         """
         out = subprocess.run(
             [rscript, "--vanilla", "-e", script], capture_output=True, text=True, check=True
         ).stdout
+        whole = np.fromfile(Path(folder) / "fitted").reshape(counts.shape, order="F")
     words = out.split()
-    return float(words[words.index("seconds") + 1]), int(words[0]), float(words[words.index("deviation") + 1])
+    return float(words[words.index("seconds") + 1]), int(words[0]), deviation_of(whole, sample)
 
 
 def against_r(sample: Sample) -> None:
@@ -142,13 +161,14 @@ def against_r(sample: Sample) -> None:
     seconds, passes, deviation = theirs
     each = seconds / passes
     print(f"  R loglin: {seconds:.1f} s for {passes} passes ({each:.2f} s each), within {deviation:.2g} records")
-    for most in (4, 8, 12, 16, 20, 25, 30, 40, 60, 100, 2000):
-        fitted, search, fitting = fit(sample, most)
-        if fitted.converged or deviation_of(fitted, sample) <= deviation:
-            ours = f"{search + fitting:.2f} s, cells found and {fitted.passes} passes"
-            ratio = seconds / (search + fitting)
-            print(f"  ratio to our {ours} to the same margins: {ratio:.0f} (target {TARGET:.0f})")
-            return
+    for most in range(2, 200, 2):
+        fitted, search, fitting = fit(sample, most, tolerance=0.0)
+        if (reached := deviation_of(whole_table(fitted, sample), sample)) <= deviation:
+            break
+    print(
+        f"  ours: {search + fitting:.2f} s, cells found and {fitted.passes} passes, within {reached:.2g} records; "
+        f"ratio {seconds / (search + fitting):.0f} (target {TARGET:.0f})"
+    )
 
 
 if __name__ == "__main__":
