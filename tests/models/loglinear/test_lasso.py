@@ -9,19 +9,14 @@ from scipy import optimize, special
 from keyhole.errors import FitFailed
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
+from keyhole.models.loglinear.drawn_cells import draw_cells
 from keyhole.models.loglinear.formula import preset
 from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import fit_margins
-from keyhole.models.loglinear.lasso import divide, draw_cells, fit_lasso, occurring_cells
+from keyhole.models.loglinear.lasso import divide, fit_lasso, occurring_cells
 from keyhole.models.loglinear.lasso_path import Approximation, Tried, choose
-from keyhole.models.loglinear.penalised import (
-    PenalisedFitting,
-    extrapolated,
-    fit_penalised,
-    penalised_design,
-    thresholded,
-    violations,
-)
+from keyhole.models.loglinear.penalised import PenalisedFitting, fit_penalised, penalised_design
+from keyhole.models.loglinear.thresholds import extrapolated, thresholded, violations
 from keyhole.population.sample import Sample
 from keyhole.population.weights import pseudo_counts
 from keyhole.table.contingency import ContingencyTable

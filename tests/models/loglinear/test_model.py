@@ -7,7 +7,10 @@ from keyhole.errors import UnknownKeyVariable, UnknownModel
 from keyhole.inference.fit import RiskModel
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import model_named
+from keyhole.models.loglinear.checks import diagnose
+from keyhole.models.loglinear.lasso_error import lasso_noise
 from keyhole.models.loglinear.model import LogLinear, LogLinearFit, TwoWay
+from keyhole.models.loglinear.penalised import fit_penalised, penalised_design
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import risk_of_laws
 from keyhole.table.contingency import ContingencyTable
@@ -192,3 +195,33 @@ def test_models_that_choose_show_their_path() -> None:
         law = next(iter(fit.unsampled()))
         assert law.prob_none().sum() == pytest.approx(chosen.tau1, rel=0.02)
         assert all(line.words for line in fit.diagnostics)
+
+
+def test_terms_left_out_are_warned_of_in_the_direction_in_which_they_err() -> None:
+    """Too few terms overstate risk, empty margins of a complete model understate it."""
+    few = {line.name: line for line in fitted(LogLinear("A*B"), some_sample(400)).diagnostics}
+    assert "overstated" in few["pairs_left_out"].words
+    assert few["pairs_left_out"].value == 9
+    assert "understates" not in few["empty_margins"].words
+    all_pairs = {line.name: line for line in fitted(TwoWay(), some_sample(400)).diagnostics}
+    assert "pairs_left_out" not in all_pairs
+    assert "understates risk" in all_pairs["empty_margins"].words
+
+
+def test_an_information_matrix_from_part_of_the_cells_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = fitted(TwoWay(), some_sample())
+    assert "information_cells" not in {line.name for line in diagnose(fit.means)}
+    monkeypatch.setattr("keyhole.models.loglinear.checks.MOST_SUMMED", 10)
+    told = {line.name: line for line in diagnose(fit.means)}
+    assert "estimated" in told["information_cells"].words
+
+
+def test_the_error_of_a_lasso_is_that_of_the_effects_it_left() -> None:
+    """Without a penalty it is the error of the two-way model; under the largest, that of independence."""
+    sample = some_sample(4_000)
+    design = penalised_design(sample)
+    for penalty, formula in ((np.inf, "independence"), (1e-9, "two-way")):
+        fit = fit_penalised(design, sample.table.counts, penalty)
+        found = lasso_noise(sample, fit, draws=1500, rng=np.random.default_rng(0))
+        plain = fitted(LogLinear(formula, draws=1500), sample).means.noise
+        assert np.median(found.std(axis=0) / plain.std(axis=0)) == pytest.approx(1, abs=0.05)

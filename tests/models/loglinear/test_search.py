@@ -126,6 +126,13 @@ def test_neighbours_that_disagree_are_told(path: SearchPath) -> None:
     assert any("Neighbouring" in words for words in told.warnings)
 
 
+def test_a_model_chosen_too_early_disagrees_with_the_next() -> None:
+    early = search_terms(sample_with(PAIRS[:1], 2.0, 1), threshold=1e9, beyond=1)
+    assert early.chosen == 0
+    assert 1 in early.jumps
+    assert any("Neighbouring" in words for words in early.warnings)
+
+
 def test_path_for_people(path: SearchPath) -> None:
     shown = path.model_path
     assert (shown.along, shown.chosen, len(shown.steps)) == ("term added", path.chosen, len(path.steps))

@@ -1,10 +1,12 @@
 """What can go wrong with a log-linear fit, in words."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
 from keyhole.inference.fit import Diagnostic
+from keyhole.models.loglinear.estimation_error import CELLS_DRAWN, MOST_SUMMED
 from keyhole.models.loglinear.formula import in_words
 from keyhole.models.loglinear.means import Means
 
@@ -19,8 +21,16 @@ def diagnose(means: Means) -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
     sample = means.sample
     found = [_model(means), _convergence(means)]
+    if missing := pairs_left_out(means):
+        found.append(_few_terms(means, missing))
     if means.empty:
-        found.append(_boundary(means))
+        found.append(_boundary(means, complete=not missing))
+    if means.noise is not None and means.way == "active cells" and (means.visited or 0) > MOST_SUMMED:
+        words = (
+            "The estimation error in the interval comes from an information matrix that was estimated, without "
+            f"bias, from {CELLS_DRAWN:,} points of the fitted law, not from all {means.visited or 0:,} cells."
+        )
+        found.append(Diagnostic("information_cells", CELLS_DRAWN, "good", words))
     if means.parameters is not None and sample.sample_size:
         found.append(_parameters(means))
     if _saturated(means):
@@ -63,11 +73,37 @@ def _convergence(means: Means) -> Diagnostic:
     return Diagnostic("margin_error", means.discrepancy, "untrusted", words)
 
 
-def _boundary(means: Means) -> Diagnostic:
+def pairs_left_out(means: Means) -> int:
+    """Pairs of keys without a term: the model takes them as independent given the others."""
+    keys = range(len(means.sample.table.keys))
+    return sum(not any({a, b} <= set(found) for found in means.generators) for a, b in combinations(keys, 2))
+
+
+def _few_terms(means: Means, missing: int) -> Diagnostic:
+    r"""Terms that are left out, and the direction in which that moves risk.
+
+    Over the people of the population :math:`\sum_k \lambda_k \log(\lambda_k / \hat\lambda_k) \ge 0` for any fit of
+    the same total, zero only at the truth: the combinations that people have are, on average, thought to be rarer
+    than they are. With few terms no record has much to say about its own cell, and the sample uniques share this;
+    with many, the fit has seen them and they look more frequent instead.
+    """
+    keys = len(means.sample.table.keys)
+    words = (
+        f"{missing} of {keys * (keys - 1) // 2} pairs of keys have no term: where they depend on each other, the "
+        "combinations that people have look rarer than they are, and risk is overstated."
+    )
+    return Diagnostic("pairs_left_out", missing, "caution", words)
+
+
+def _boundary(means: Means, *, complete: bool) -> Diagnostic:
+    effect = (
+        "makes the others look more frequent than they are and understates risk"
+        if complete
+        else "lowers risk, against what the pairs without a term do"
+    )
     words = (
         f"{means.empty:,} entries of the fitted margins are empty in the sample, so the maximum likelihood "
-        "estimate does not exist: combinations with such an entry are taken as impossible, which overstates the "
-        "others and understates risk."
+        f"estimate does not exist: combinations with such an entry are taken as impossible, which {effect}."
     )
     return Diagnostic("empty_margins", means.empty, "caution", words)
 

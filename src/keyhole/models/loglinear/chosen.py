@@ -7,15 +7,20 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
+from keyhole.arrays import Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath
 from keyhole.inference.track_record import UNTRIED
 from keyhole.models.loglinear.checks import warned
-from keyhole.models.loglinear.lasso import LassoPath, fit_lasso
+from keyhole.models.loglinear.lasso import fit_lasso
+from keyhole.models.loglinear.lasso_error import lasso_noise
+from keyhole.models.loglinear.lasso_path import LassoPath
 from keyhole.models.loglinear.means import empty_entries, fit_means, means_of, multiplier
 from keyhole.models.loglinear.model import LogLinearFit, refuse_few_draws
-from keyhole.models.loglinear.search import SearchPath, search_terms
+from keyhole.models.loglinear.search import search_terms
+from keyhole.models.loglinear.search_path import SearchPath
+from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
 from keyhole.population.poisson import PoissonUnsampled
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
@@ -137,19 +142,27 @@ class PoissonLasso:
         if sample.zeros is not None:
             sample.zeros.check(sample.table)
         chosen = fit_lasso(sample, lambdas=self.lambdas, folds=self.folds, rng=rng, progress=progress)
-        return LassoFit(sample, chosen)
+        return LassoFit(sample, chosen, lasso_noise(sample, chosen.fitted, rng=rng))
 
 
 @dataclass(frozen=True, eq=False)
 class LassoFit:
-    """The chosen penalty's fit, and the way to it."""
+    """The chosen penalty's fit, and the way to it.
+
+    Attributes
+    ----------
+    noise
+        Draws of the error of log means of the uniques; None where it was not worked out.
+    """
 
     sample: Sample
     chosen: LassoPath = field(repr=False)
+    noise: Vector | None = field(repr=False)
 
     @property
     def interval_leaves_out(self) -> str:
-        return "the estimation error of the fit, its shrinkage, and what two-way terms do not describe"
+        beyond = "the shrinkage of the fit, and what two-way terms do not describe"
+        return beyond if self.noise is not None else f"the estimation error and {beyond}"
 
     @property
     def effective_draws(self) -> None:
@@ -159,11 +172,11 @@ class LassoFit:
     def path(self) -> ModelPath:
         return self.chosen.model_path
 
-    def unsampled(self) -> Iterator[PoissonUnsampled]:
-        """The plug-in law."""
+    def unsampled(self) -> Iterator[PoissonUnsampled | PerturbedPoissonUnsampled]:
+        """The plug-in law; its draws hold the estimation error where that is known."""
         found = self.chosen.fitted
-        mean = found.fitted[found.cells.occupied[self.sample.table.uniques]]
-        yield PoissonUnsampled(np.asarray(mean * multiplier(self.sample)))
+        mean = np.asarray(found.fitted[found.cells.occupied[self.sample.table.uniques]] * multiplier(self.sample))
+        yield PoissonUnsampled(mean) if self.noise is None else PerturbedPoissonUnsampled(mean, self.noise)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -45,8 +45,6 @@ from keyhole.population.sample import Sample
 from keyhole.population.weights import pseudo_counts
 from keyhole.progress import Progress, silent
 
-__all__ = ["SearchPath", "Step", "candidates", "sampled_cells", "search_terms"]
-
 THRESHOLD = 0.0
 """The statistic of a model with enough terms: fitting makes it negative more often than not."""
 

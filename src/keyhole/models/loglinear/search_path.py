@@ -96,12 +96,12 @@ class SearchPath:
         if statistic > SIGNIFICANT:
             found.append(
                 f"The search ended because {_WHY[self.ending]}, with a bias of {statistic:.1f} standard "
-                "deviations: the chosen model has too few terms."
+                "deviations: the chosen model has too few terms and overstates risk."
             )
         elif statistic < -SIGNIFICANT:
             found.append(
-                f"The chosen model may follow the sample too closely: its bias is {statistic:.1f} standard "
-                "deviations."
+                f"The chosen model may follow the sample too closely and understate risk: its bias is "
+                f"{statistic:.1f} standard deviations."
             )
         for i in self.jumps:
             if i in (self.chosen, self.chosen + 1):
