@@ -30,6 +30,12 @@ def assess(
     levels: options.Levels = None,
     missing: options.Missing = "level",
     seed: options.Seed = options.SEED,
+    chains: options.Chains = None,
+    draws: options.Draws = None,
+    warmup: options.Warmup = None,
+    target_ess: options.TargetEss = None,
+    max_seconds: options.MaxSeconds = None,
+    resume: options.Resume = None,
     kappa1: options.Kappa1 = 0.5,
     kappa2: options.Kappa2 = 0.1,
     out: options.Out = None,
@@ -37,6 +43,7 @@ def assess(
     records: options.Records = None,
     all_records: options.AllRecords = False,
     report: options.Report = None,
+    draws_out: options.DrawsOut = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Estimate how many records, and which, could be recognised by the key variables.
@@ -62,12 +69,30 @@ def assess(
         missing=missing,
     )
     asked = (*(model or ()), *names(models or ""))
+    limits = {
+        "chains": chains,
+        "draws": draws,
+        "warmup": warmup,
+        "target_ess": target_ess,
+        "max_seconds": max_seconds,
+    }
     run(
         load,
-        Choice(context.info_name or "assess", asked, model_option, seed, kappa1, kappa2, weights is not None),
+        Choice(
+            context.info_name or "assess",
+            asked,
+            model_option,
+            seed,
+            kappa1,
+            kappa2,
+            weights is not None,
+            {name: value for name, value in limits.items() if value is not None},
+        ),
         Outputs(
             inputs=tuple(filter(None, (Path(data), zeros, recode, levels))),
             out=out,
+            resume=resume,
+            draws_out=draws_out,
             json=json,
             records=records,
             all_records=all_records,

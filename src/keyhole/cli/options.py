@@ -49,6 +49,26 @@ ModelOptions = Annotated[
     list[str] | None,
     typer.Option("--model-option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),
 ]
+Chains = Annotated[int | None, typer.Option("--chains", min=1, help="Chains of models that sample.")]
+Draws = Annotated[
+    int | None, typer.Option("--draws", min=2, help="Draws of the parameters, of models that take a number.")
+]
+Warmup = Annotated[
+    int | None, typer.Option("--warmup", min=0, help="Sweeps not used; 0 for the first half of each chain.")
+]
+TargetEss = Annotated[
+    float | None, typer.Option("--target-ess", help="Effective draws of tau1 and tau2 at which chains end.")
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", help="Stop the chains of a model after this long, and say so.")
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option("--resume", metavar="DIR", help="Go on with an interrupted run; results go to the same folder."),
+]
+DrawsOut = Annotated[
+    Path | None, typer.Option("--draws-out", metavar="FILE.nc", help="Draws of the chains, for ArviZ.")
+]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Write report.html and result.json into this folder.")
 ]

@@ -12,6 +12,8 @@ from keyhole.risk.truth import Truth
 
 RECORD_SUFFIXES = (".csv", ".parquet")
 
+CHECKPOINT = "checkpoint"
+
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
@@ -19,6 +21,8 @@ class Outputs:
 
     inputs: tuple[Path, ...] = ()
     out: Path | None = None
+    resume: Path | None = None
+    draws_out: Path | None = None
     json: str | None = None
     records: Path | None = None
     all_records: bool = False
@@ -31,10 +35,17 @@ class Outputs:
             raise InputError(f"--records writes {' or '.join(RECORD_SUFFIXES)}; found {self.records.name!r}.")
         if self.all_records and self.records is None:
             raise InputError("--all-records says what --records writes; give --records PATH too.")
+        if self.resume is not None:
+            if self.out is not None and self.out.resolve() != self.resume.resolve():
+                raise InputError("--resume writes into the folder that it resumes; leave --out away.")
+            if not any(self.resume.glob(f"{CHECKPOINT}-*.npz")):
+                raise InputError(f"There is no interrupted run in {str(self.resume)!r}.")
+        if self.draws_out is not None and self.draws_out.suffix.lower() != ".nc":
+            raise InputError(f"--draws-out writes .nc; found {self.draws_out.name!r}.")
         if self.out is not None and self.out.exists() and not self.out.is_dir():
             raise InputError(f"--out needs a folder, and {str(self.out)!r} is a file.")
         for path in self.files:
-            if path.parent != self.out and not path.resolve().parent.is_dir():
+            if path.parent != self.folder and not path.resolve().parent.is_dir():
                 raise InputError(f"Cannot write {str(path)!r}: its folder does not exist.")
             if path.exists() and not path.is_file():
                 raise InputError(f"Cannot write {str(path)!r}: something that is not a file has that name.")
@@ -46,20 +57,36 @@ class Outputs:
     @property
     def files(self) -> tuple[Path, ...]:
         """Every file that will be written."""
-        return tuple(filter(None, (self.report_path, self.json_path, self.records)))
+        return tuple(filter(None, (self.report_path, self.json_path, self.records, self.draws_out)))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where everything goes that has no name of its own."""
+        return self.out or self.resume
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """What the files of unfinished chains are called; none without a folder to put them in."""
+        return None if self.folder is None else self.folder / f"{CHECKPOINT}.npz"
+
+    def remove_checkpoints(self) -> None:
+        """Nothing is left to resume."""
+        if self.folder is not None:
+            for path in self.folder.glob(f"{CHECKPOINT}-*.npz"):
+                path.unlink()
 
     @property
     def json_path(self) -> Path | None:
         if self.json is not None and self.json != "-":
             return Path(self.json)
-        return self.out / "result.json" if self.out is not None else None
+        return self.folder / "result.json" if self.folder is not None else None
 
     @property
     def report_path(self) -> Path | None:
         if self.report is not None:
             return self.report
-        if self.out is not None:
-            return self.out / "report.html"
+        if self.folder is not None:
+            return self.folder / "report.html"
         return None if self.json or self.records else Path("report.html")
 
 
@@ -84,8 +111,12 @@ def deliver(
         from keyhole.report.html import render_html
 
         documents[outputs.report_path] = render_html(report)
-    if outputs.out is not None and any(path.parent == outputs.out for path in outputs.files):
-        private_folder(outputs.out)
+    if outputs.draws_out is not None:
+        from keyhole.report.draws import draws_file
+
+        documents[outputs.draws_out] = draws_file(comparison.assessments)
+    if outputs.folder is not None and any(path.parent == outputs.folder for path in outputs.files):
+        private_folder(outputs.folder)
     with private_files(documents):  # they take their places when the last of all is written
         if outputs.records is not None:
             _write_records(outputs.records, job, comparison)

@@ -3,15 +3,17 @@
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import typer
 
 from keyhole.cli.job import Job, prepare, settings
 from keyhole.cli.outputs import Outputs, deliver
 from keyhole.cli.terminal import terminal_progress
-from keyhole.errors import NotConverged
+from keyhole.errors import InputError, NotConverged
+from keyhole.inference.chain_settings import ChainSettings
 from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import CATALOGUE, automatic, model_named
 from keyhole.population.loading import LoadedSample
@@ -20,12 +22,15 @@ from keyhole.risk.classify import check_thresholds
 from keyhole.risk.compare import compare_models
 from keyhole.risk.truth import Truth
 
-UNTRUSTED = 3
+UNTRUSTED, INTERRUPTED = 3, 130
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which models to run and how, as the options say; no model means auto."""
+    """Which models to run and how, as the options say; no model means auto.
+
+    ``limits`` are for those of the models that have such options.
+    """
 
     command: str
     models: tuple[str, ...] = ()
@@ -34,6 +39,7 @@ class Choice:
     kappa1: float = 0.5
     kappa2: float = 0.1
     weighted: bool = False
+    limits: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def automatic(self) -> bool:
@@ -45,10 +51,17 @@ def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> N
     """Read, tabulate, assess, deliver."""
     outputs.check()
     check_thresholds(choice.kappa1, choice.kappa2)
-    models = chosen_models(choice)
+    models = chosen_models(choice, outputs.checkpoint)
+    sampled = [model for model in models if isinstance(model, ChainSettings)]
+    if outputs.draws_out is not None and not sampled:
+        raise InputError("--draws-out needs a model with chains, such as latent-class.")
     with terminal_progress(outputs.quiet) as progress:
         progress("reading", 0)
         job = prepare(load)
+    if outputs.folder is not None and sampled:
+        from keyhole.report.writing import private_folder
+
+        private_folder(outputs.folder)  # where the chains are kept while they run
     assess_and_deliver(job, models, choice, outputs)
 
 
@@ -73,12 +86,15 @@ def assess_and_deliver(
             warnings=job.warnings,
         )
     deliver(outputs, job, comparison, report, command=choice.command, truth=truth)
+    if any(found.interrupted for found in comparison.assessments):
+        raise typer.Exit(INTERRUPTED)
+    outputs.remove_checkpoints()
     doubtful = any(found.status != "ok" for found in comparison.assessments)
     if comparison.recommended is None or (doubtful and not choice.automatic):
         raise typer.Exit(UNTRUSTED)
 
 
-def chosen_models(choice: Choice) -> list[RiskModel]:
+def chosen_models(choice: Choice, checkpoint: Path | None = None) -> list[RiskModel]:
     """The models asked for; an option goes to those of several models that have it."""
     if choice.automatic:
         asked = automatic(weighted=choice.weighted)
@@ -88,8 +104,13 @@ def chosen_models(choice: Choice) -> list[RiskModel]:
         asked = tuple(dict.fromkeys(choice.models))
     options = settings(choice.model_options)
     known = {name: CATALOGUE[name].options for name in asked if name in CATALOGUE}
+    common = {**choice.limits, **({} if checkpoint is None else {"checkpoint": str(checkpoint)})}
     shared = {option for option in options if any(option in theirs for theirs in known.values())}
     return [
-        model_named(name, **{o: v for o, v in options.items() if o not in shared or o in known.get(name, ())})
+        model_named(
+            name,
+            **{o: v for o, v in common.items() if o in known.get(name, ())},
+            **{o: v for o, v in options.items() if o not in shared or o in known.get(name, ())},
+        )
         for name in asked
     ]

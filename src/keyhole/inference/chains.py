@@ -80,13 +80,15 @@ def run_chains(
     FitFailed
         The time was over before there was a draw to use.
     """
-    begun = time.monotonic()
-    deadline = np.inf if schedule.max_seconds is None else begun + schedule.max_seconds
+    streams = rng.spawn(schedule.chains)  # in any case, so that a resumed run has the same ones afterwards
     chains = None if checkpoint is None else checkpoint.read(sampler.state_type)
     if chains is None:
         progress("starting chains", 0, schedule.chains)
-        streams = rng.spawn(schedule.chains)
         chains = [Chain(sampler.start(records, own, crowded=bool(i % 2)), own) for i, own in enumerate(streams)]
+    progress("getting ready (the first time: compiling, once per installation)", 0)
+    chains[0].advanced(sampler, records, watched, 1, lambda: None)
+    begun = time.monotonic()  # the time limit is for sampling
+    deadline = np.inf if schedule.max_seconds is None else begun + schedule.max_seconds
     ending: Ending = "limit"
 
     def turn(chain: Chain[State], proceed: Callable[[], None]) -> Chain[State]:
@@ -94,14 +96,16 @@ def run_chains(
 
     with _Threads(min(schedule.chains, processors())) as threads:
         try:
-            while chains[0].sweeps + ROUND <= schedule.most_sweeps:
+            while True:
+                if schedule.judges(chains[0].sweeps) and _converged(chains, schedule):
+                    ending = "converged"
+                    break
+                if chains[0].sweeps + ROUND > schedule.most_sweeps:
+                    break
                 chains = threads.each(turn, chains, deadline)
                 if checkpoint is not None:
                     checkpoint.write(chains)
                 progress("sampling", chains[0].sweeps, None, _in_words(chains))
-                if schedule.judges(chains[0].sweeps) and _converged(chains, schedule):
-                    ending = "converged"
-                    break
         except TimeoutError:
             ending = "time"
         except KeyboardInterrupt:
@@ -109,7 +113,7 @@ def run_chains(
                 raise
             ending = "interrupted"
     if not chains[0].looks:
-        raise FitFailed(f"The time limit of {schedule.max_seconds:g} s was over before the first draws.")
+        raise FitFailed(f"The time limit of {schedule.max_seconds:.3g} s was over before the first draws.")
     if checkpoint is not None:
         checkpoint.write(chains, always=True)
     return Chains(tuple(chains), schedule, ending, time.monotonic() - begun)
@@ -117,6 +121,8 @@ def run_chains(
 
 def _converged(chains: Sequence[Chain[State]], schedule: Schedule) -> bool:
     """Whether tau1 and tau2 have the effective draws that were asked for, from chains that agree."""
+    if not chains[0].looks:
+        return False
     now = Chains(tuple(chains), schedule, "converged", 0.0)
     found = [now.convergence(name) for name in ("tau1", "tau2")]
     return all(one.rhat < AGREE and one.ess >= schedule.target_ess for one in found)

@@ -58,6 +58,14 @@ class MatchesEveryRecord(Protocol):
 
 
 @runtime_checkable
+class KeepsDraws(Protocol):
+    """A fit made of chains, whose draws can be looked at."""
+
+    def draws(self) -> Mapping[str, Vector]:
+        """Watched numbers by chain and draw, tau1 and tau2 among them."""
+
+
+@runtime_checkable
 class ExpectsSizeIndex(Protocol):
     """A fit that describes how many cells hold one record, two records, ..."""
 

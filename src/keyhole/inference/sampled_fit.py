@@ -17,6 +17,9 @@ from keyhole.numerics.binomial_match import binomial_match
 from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 
+MATCHED_LAWS = 200
+"""Laws over which the match of every record is averaged, at most twice as many."""
+
 ENDINGS = {
     "time": "The time limit ended the run",
     "limit": "The limit of sweeps ended the run",
@@ -95,9 +98,13 @@ class SampledFit:
         for law in self._draws():
             yield MultinomialUnsampled(law[unique].astype(np.float64), self.sample.unsampled_size)
 
+    def draws(self) -> dict[str, Vector]:
+        """The watched numbers by chain and look, after the warm-up."""
+        return {name: self.chains.values(name) for name in self.chains.chains[0].values}
+
     def mean_match_all(self) -> Vector:
         """E(1/F | f) of each occupied cell."""
-        draws = self._draws()
+        draws = self._draws()[:: max(len(self._draws()) // MATCHED_LAWS, 1)]
         total = np.zeros(self.sample.table.occupied)
         for law in draws:
             total += binomial_match(self.sample.table.counts, self.sample.unsampled_size, law.astype(np.float64))

@@ -1,6 +1,6 @@
 """How long chains run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ROUND = 25
 """Sweeps of a chain between two looks at the clock; a checkpoint holds whole rounds."""
@@ -44,6 +44,12 @@ class Schedule:
     def unused(self, sweeps: int) -> int:
         """How many of a chain's first sweeps are warm-up."""
         return sweeps // 2 if self.warmup is None else min(self.warmup, sweeps)
+
+    def after(self, seconds: float) -> "Schedule":
+        """What is left of the schedule when so much of its time is gone."""
+        if self.max_seconds is None:
+            return self
+        return replace(self, max_seconds=max(self.max_seconds - seconds, 1e-3))
 
     def judges(self, sweeps: int) -> bool:
         """Whether convergence is judged after that many sweeps: at fixed numbers, so that results are repeatable.

@@ -128,6 +128,14 @@ _ENTRIES = (
         "In small samples: combinations of two levels nobody has count as impossible, and risk is far too low.",
     ),
     Entry(
+        "latent-class",
+        "keyhole.models.latent_class.model:LatentClass",
+        "Dunson & Xing (2009), Journal of the American Statistical Association 104; "
+        "Manrique-Vallier & Reiter (2014), Journal of Computational and Graphical Statistics 23",
+        "As a second opinion of another kind: groups of people with their own habits instead of interactions.",
+        "Where keys depend in ways that few groups cannot show; prior=uniform, as published, overstates risk.",
+    ),
+    Entry(
         "independence",
         f"{_LOGLINEAR}.model:Independence",
         _SKINNER_HOLMES,

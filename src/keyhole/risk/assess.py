@@ -10,7 +10,7 @@ from numpy.random import Generator
 from keyhole.arrays import Vector, distinct
 from keyhole.errors import FitFailed, NotConverged
 from keyhole.inference.dependence import FindsDependence
-from keyhole.inference.fit import Diagnostic, Fit, MatchesEveryRecord, RiskModel
+from keyhole.inference.fit import Diagnostic, Fit, KeepsDraws, MatchesEveryRecord, RiskModel
 from keyhole.inference.model_path import ChosenOnPath
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -82,6 +82,7 @@ def assess_risk(
         seconds_risk=time.perf_counter() - fitted,
         dependence=fit.dependence if isinstance(fit, FindsDependence) else None,
         path=fit.path if isinstance(fit, ChosenOnPath) else None,
+        draws=fit.draws() if isinstance(fit, KeepsDraws) else None,
     )
 
 

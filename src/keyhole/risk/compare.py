@@ -39,7 +39,8 @@ def compare_models(
     With one model, that model is recommended if it can be trusted. With several, one whose intervals covered the
     truth on real populations; without such a one, that under which the sample's size index is most likely, after
     a charge for each parameter. Other models that do not describe the size index are recommended only when
-    nothing else can be trusted. Where weights differ, models that use them come first.
+    nothing else can be trusted. Where weights differ, models that use them come first. Once a model is interrupted
+    those after it are not run.
     """
     assessments = []
     for done, model in enumerate(models):
@@ -47,6 +48,8 @@ def compare_models(
         assessments.append(
             assess_risk(model, sample, seed=seed, level=level, every_record=every_record, progress=progress)
         )
+        if assessments[-1].interrupted:
+            break
     progress("models", len(models), len(models))
     recommended, reason = _recommend(assessments)
     return Comparison(tuple(assessments), recommended, reason)

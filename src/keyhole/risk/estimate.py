@@ -67,7 +67,8 @@ class RiskAssessment:
     """What one model says of one sample, how surely, and how it was obtained.
 
     ``size_index`` is None for models that do not describe the size index, ``dependence`` for those that do not
-    look at which keys go together, ``path`` for those that are not chosen among candidates. ``tau1``, ``tau2``
+    look at which keys go together, ``path`` for those that are not chosen among candidates, ``draws`` for those
+    without chains. ``tau1``, ``tau2``
     and ``records`` are None when the fit failed; ``verdict`` then says why.
     """
 
@@ -86,6 +87,12 @@ class RiskAssessment:
     seconds_risk: float
     dependence: Dependence | None = field(default=None, repr=False)
     path: ModelPath | None = field(default=None, repr=False)
+    draws: Mapping[str, Vector] | None = field(default=None, repr=False)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody stopped the chains; what they had found by then is here."""
+        return any(check.name == "ending" and check.value == "interrupted" for check in self.diagnostics)
 
     @property
     def size_index_misfit(self) -> float | None:

@@ -12,16 +12,26 @@ from keyhole.models.latent_class import _kernels as kernels
 from keyhole.models.latent_class.cell_tree import CellTree
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
-from tests.sampler_checks import calibration_ranks, geweke_scores, uniformity
+from keyhole.table.structural_zeros import StructuralZeros
+from keyhole.table.zero_rules import zero_rules_from
+from tests.sampler_checks import calibration_ranks, geweke_scores, keys_of, uniformity
 
 SIZES = (2, 3)
 RECORDS = np.array([[0, 0], [0, 2], [1, 1], [0, 0]])
 CONCENTRATION = (3.0, 2.0)
 
 
+ZEROS = StructuralZeros(keys_of(SIZES), zero_rules_from([{"K0": "0", "K1": "1"}, {"K0": "1", "K1": "2"}]))
+CELLS = np.array(list(product(*map(range, SIZES))))
+POSSIBLE = CELLS[~ZEROS.contains(CELLS)]
+
+
 def small(**options: object) -> LatentClassSampler:
     return LatentClassSampler(
-        SIZES, classes=3, concentration_prior=CONCENTRATION, **options  # type: ignore[arg-type]
+        SIZES,
+        classes=3,
+        concentration_prior=CONCENTRATION,
+        **options,  # type: ignore[arg-type]
     )
 
 
@@ -60,11 +70,23 @@ def enumerated() -> tuple[float, Vector]:
     return together / whole, predicted / whole
 
 
-def long_run(sampler: LatentClassSampler, sweeps: int) -> tuple[Vector, Vector]:
+def weighed_prior(sampler: LatentClassSampler, draws: int) -> tuple[Vector, Vector]:
+    """Posterior means of the cells' probabilities from draws of the prior, weighed by their likelihood."""
+    rng = np.random.default_rng(11)
+    weights, found = np.empty(draws), np.empty((draws, len(POSSIBLE)))
+    rows = [POSSIBLE.tolist().index(record) for record in RECORDS.tolist()]
+    for i in range(draws):
+        found[i] = sampler.probabilities(sampler.draw_prior(len(RECORDS), rng), POSSIBLE, rng)
+        weights[i] = found[i, rows].prod()
+    weights /= weights.sum()
+    mean = weights @ found
+    return mean, np.sqrt((weights**2) @ (found - mean) ** 2)
+
+
+def long_run(sampler: LatentClassSampler, sweeps: int, cells: Codes = CELLS) -> tuple[Vector, Vector]:
     """Whether all records share a class, and the cells' probabilities, sweep by sweep."""
     rng = np.random.default_rng(3)
     tree = CellTree.of(SIZES, RECORDS)
-    cells = np.array(list(product(*map(range, SIZES))))
     state = sampler.start(tree, rng, crowded=True)
     together, found = [], []
     for _ in range(sweeps):
@@ -78,14 +100,14 @@ def long_run(sampler: LatentClassSampler, sweeps: int) -> tuple[Vector, Vector]:
 class Forgetful(LatentClassSampler):
     """Broken on purpose: level probabilities are drawn as if half of the records had not been seen."""
 
-    def _draw_parameters(self, state, sizes, counts, rng):  # type: ignore[no-untyped-def]
-        super()._draw_parameters(state, sizes, counts // 2, rng)
+    def _draw_parameters(self, state, sizes, counts, rng, *, first=False):  # type: ignore[no-untyped-def]
+        super()._draw_parameters(state, sizes, counts // 2, rng, first=first)
 
 
 @pytest.mark.parametrize("splits", [0, 2])
 def test_long_runs_agree_with_exact_enumeration(splits: int) -> None:
     share, predicted = enumerated()
-    together, found = long_run(small(prior="uniform", splits=splits), 20_000)
+    together, found = long_run(small(prior="uniform", splits=splits), 6_000)
     error = np.sqrt(together.reshape(50, -1).mean(axis=1).var() / 50)
     assert abs(together.mean() - share) < 4 * error
     errors = np.sqrt(found.reshape(50, -1, len(predicted)).mean(axis=1).var(axis=0) / 50)
@@ -98,6 +120,19 @@ def test_enumeration_rejects_a_broken_sampler() -> None:
     _, found = long_run(broken, 5_000)
     errors = np.sqrt(found.reshape(50, -1, len(predicted)).mean(axis=1).var(axis=0) / 50)
     assert (np.abs(found.mean(axis=0) - predicted) > 6 * errors).any()
+
+
+@pytest.mark.parametrize("prior", ["uniform", "marginal"])
+def test_with_structural_zeros_long_runs_agree_with_the_weighed_prior(prior: str) -> None:
+    sampler = small(prior=prior, diagram=ZEROS.small_diagram)
+    expected, error = weighed_prior(sampler, 20_000)
+    _, found = long_run(sampler, 8_000, POSSIBLE)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    errors = np.sqrt(found.reshape(50, -1, len(POSSIBLE)).mean(axis=1).var(axis=0) / 50 + error**2)
+    assert (np.abs(found.mean(axis=0) - expected) < 4 * errors).all()
+    # Without the division by the admissible mass the answer is another one.
+    _, blind = long_run(small(prior=prior), 4_000, POSSIBLE)
+    assert (np.abs((blind / blind.sum(axis=1, keepdims=True)).mean(axis=0) - expected) > 5 * errors).any()
 
 
 def statistics(state: LatentClasses, records: Codes) -> Vector:
@@ -120,14 +155,22 @@ def statistics(state: LatentClasses, records: Codes) -> Vector:
     )
 
 
+@pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("prior", ["uniform", "marginal"])
-def test_geweke(prior: str) -> None:
-    sampler = small(prior=prior, splits=1)
-    scores = geweke_scores(sampler, 6, statistics, draws=12_000, rng=np.random.default_rng(4))
+def test_geweke(prior: str, zeros: bool) -> None:
+    diagram = ZEROS.small_diagram if zeros else None
+    sampler = small(prior=prior, splits=1, diagram=diagram)
+    scores = geweke_scores(sampler, 6, statistics, draws=4_000, rng=np.random.default_rng(4))
     assert np.abs(scores).max() < 4.0
-    broken = Forgetful(SIZES, classes=3, concentration_prior=CONCENTRATION, prior=prior)  # type: ignore[arg-type]
-    scores = geweke_scores(broken, 6, statistics, draws=6_000, rng=np.random.default_rng(4))
-    assert np.abs(scores).max() > 6.0
+    broken = Forgetful(
+        SIZES,
+        classes=3,
+        concentration_prior=CONCENTRATION,
+        prior=prior,  # type: ignore[arg-type]
+        diagram=diagram,
+    )
+    scores = geweke_scores(broken, 6, statistics, draws=3_000, rng=np.random.default_rng(4))
+    assert np.abs(scores).max() > 5.0
 
 
 @pytest.mark.statistical
@@ -194,7 +237,7 @@ def test_allocation_and_its_numpy_twin() -> None:
     state = sampler.start(tree, rng, crowded=True)
     stream = np.random.default_rng(9)
     uniforms = np.random.default_rng(9).random(tree.records)
-    member, sizes, counts = sampler.allocation(state, tree, stream)
+    member, sizes, _ = sampler.allocation(state, tree, stream)
     assert member.tolist() == twin_allocation(tree, state, uniforms)
     np.testing.assert_array_equal(sizes, np.bincount(member, minlength=7))
 

@@ -3,9 +3,14 @@ r"""Gibbs sampling of a Dirichlet-process mixture of products of multinomials, t
 .. math:: x_{ij} \mid z_i = k \sim \theta_{jk}, \quad P(z_i = k) = \pi_k = V_k \prod_{l<k} (1 - V_l), \quad
     V_k \sim \mathrm{Beta}(1, a), \quad \theta_{jk} \sim \mathrm{Dirichlet}(M_j b_j).
 
+Where some cells are impossible, class k gives an admissible cell x the probability
+:math:`\prod_j \theta_{jk}(x_j) / A_k` with :math:`A_k` its admissible mass, so that :math:`\pi_k` is the share
+of the class among the people there can be. No imaginary records are needed.
+
 A sweep: classes of the records given everything; mass and base given the probabilities of the occupied classes;
 then, with sticks and probabilities integrated out, a split or merge and exchanges of labels; sticks,
-concentration and probabilities given the classes.
+concentration and probabilities given the classes. With structural zeros the probabilities cannot be integrated
+out: there are no splits, and labels take them along.
 """
 
 from dataclasses import dataclass
@@ -18,7 +23,12 @@ from numpy.random import Generator
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.models.latent_class import _kernels as kernels
 from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class.flat_diagram import FlatDiagram
 from keyhole.models.latent_class.state import LatentClasses
+from keyhole.table.decision_diagram import DecisionDiagram
+
+EXTREME = -200.0
+"""Log admissible mass of a class below which its products are formed in logarithms."""
 
 FEW, CROWDED = 2, 0.8
 """Classes that chains start with: this many, or this share of all."""
@@ -33,11 +43,14 @@ class LatentClassSampler:
     classes
         The truncation: no more classes than this.
     prior
-        ``uniform``: every Dirichlet parameter is 1, as in the papers. ``marginal``: mass times a base, both learned.
+        ``uniform``: every Dirichlet parameter is 1, as in the papers. ``marginal``: a mass times a base, both
+        learned.
     concentration_prior
         Shape and rate of the gamma prior of a.
     splits
-        Splits or merges proposed in a sweep.
+        Splits or merges proposed in a sweep; none with structural zeros.
+    diagram
+        Of the admissible cells, if some are impossible.
     """
 
     sizes: tuple[int, ...]
@@ -45,6 +58,7 @@ class LatentClassSampler:
     prior: Literal["uniform", "marginal"] = "marginal"
     concentration_prior: tuple[float, float] = (0.25, 0.25)
     splits: int = 1
+    diagram: DecisionDiagram | None = None
 
     @property
     def state_type(self) -> type[LatentClasses]:
@@ -58,6 +72,10 @@ class LatentClassSampler:
     @cached_property
     def key_of(self) -> IntVector:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @cached_property
+    def _flat(self) -> FlatDiagram | None:
+        return None if self.diagram is None else FlatDiagram.of(self.diagram)
 
     def draw_prior(self, size: int, rng: Generator) -> LatentClasses:
         shape, rate = self.concentration_prior
@@ -76,6 +94,14 @@ class LatentClassSampler:
     def levels_of(self, member: IntVector, state: LatentClasses, rng: Generator) -> Codes:
         """Records of people of given classes."""
         codes = np.empty((len(member), len(self.sizes)), dtype=np.int64)
+        if self._flat is not None:
+            order = np.argsort(member, kind="stable")
+            drawn = np.empty_like(codes)
+            kernels.draw_admissible_cells(
+                member[order], state.log_theta, self.begins, *self._flat.arrays, rng, drawn
+            )  # type: ignore[call-arg]
+            codes[order] = drawn
+            return codes
         for j, levels in enumerate(self.sizes):
             edges = np.exp(state.log_theta[self.begins[j] : self.begins[j + 1]]).cumsum(axis=0).T[member]
             reach = rng.random(len(member)) * edges[:, -1]
@@ -96,7 +122,7 @@ class LatentClassSampler:
         counts = self._no_counts()
         np.add.at(counts, (tree.rows, member[:, None]), tree.counts[:, None])
         sizes = np.bincount(member, tree.counts, self.classes).astype(np.int64)
-        self._draw_parameters(state, sizes, counts, rng)
+        self._draw_parameters(state, sizes, counts, rng, first=True)
         return state
 
     def sweep(self, state: LatentClasses, records: CellTree | Codes, rng: Generator) -> LatentClasses:
@@ -105,7 +131,7 @@ class LatentClassSampler:
         state.occupied = int(np.count_nonzero(sizes))
         if self.prior == "marginal":
             kernels.draw_base(state.log_theta, sizes, self.begins, rng, state.mass, state.base)
-        if self.splits and tree.records > 1:
+        if self.splits and self.diagram is None and tree.records > 1:
             cell_of = np.repeat(np.arange(len(tree.counts)), tree.counts)
             parameters = self._parameters(state), state.mass[self.key_of[tree.rows[0]]]
             for _ in range(self.splits):
@@ -114,6 +140,7 @@ class LatentClassSampler:
                 )
         label = np.arange(self.classes)
         kernels.swap_labels(sizes, state.concentration, rng, label)
+        state.log_theta = np.ascontiguousarray(state.log_theta[:, label])
         self._draw_parameters(state, sizes, np.ascontiguousarray(counts[:, label]), rng)
         return state
 
@@ -123,14 +150,16 @@ class LatentClassSampler:
         """The class of each record, cell by cell; the sizes of the classes; their records by level."""
         member = np.empty(tree.records, dtype=np.int64)
         sizes, counts = np.empty(self.classes, dtype=np.int64), self._no_counts()
+        weight, log_weight, extreme = _weights(state)
         kernels.allocate(
             tree.rows,
             tree.depth,
             tree.counts,
             np.exp(state.log_theta),
             state.log_theta,
-            np.exp(state.log_weight),
-            state.log_weight,
+            weight,
+            log_weight,
+            extreme,
             rng,
             rng.random(tree.records),
             member,
@@ -145,7 +174,7 @@ class LatentClassSampler:
         differs[1:] = rows[1:] != rows[:-1]
         found = np.empty(len(rows))
         depth = differs.argmax(axis=1).astype(np.int32)
-        kernels.cell_probabilities(rows, depth, np.exp(state.log_theta), np.exp(state.log_weight), found)
+        kernels.cell_probabilities(rows, depth, np.exp(state.log_theta), state.log_theta, *_weights(state), found)
         return found
 
     def trace(self, state: LatentClasses) -> dict[str, float]:
@@ -156,15 +185,12 @@ class LatentClassSampler:
 
     def _first_base(self) -> tuple[Vector, Vector]:
         """The uniform prior: each key's mass is its number of levels."""
-        if self.prior == "uniform":
-            mass = np.array(self.sizes, dtype=np.float64)
-        else:
-            mass = np.ones(len(self.sizes))
-        return mass, 1.0 / np.array(self.sizes, dtype=np.float64)[self.key_of]
+        levels = np.array(self.sizes, dtype=np.float64)
+        return levels if self.prior == "uniform" else np.ones(len(levels)), 1.0 / levels[self.key_of]
 
     def _blank(self, records: int, concentration: float, mass: Vector, base: Vector) -> LatentClasses:
         weight, theta = np.empty(self.classes), np.empty((self.begins[-1], self.classes))
-        return LatentClasses(weight, theta, mass, base, concentration, records)
+        return LatentClasses(weight, theta, np.zeros(self.classes), mass, base, concentration, records)
 
     def _no_counts(self) -> IntVector:
         return np.zeros((self.begins[-1], self.classes), dtype=np.int64)
@@ -173,15 +199,47 @@ class LatentClassSampler:
         """The parameter of the Dirichlet law at each level."""
         return state.mass[self.key_of] * state.base
 
-    def _draw_parameters(self, state: LatentClasses, sizes: IntVector, counts: IntVector, rng: Generator) -> None:
-        """Sticks, concentration and level probabilities given the classes of the records."""
+    def _draw_parameters(
+        self, state: LatentClasses, sizes: IntVector, counts: IntVector, rng: Generator, *, first: bool = False
+    ) -> None:
+        """Sticks, concentration and level probabilities given the classes of the records.
+
+        At first there are no probabilities to go on from, and impossible cells are left out of account.
+        """
         lost = kernels.draw_sticks(sizes, state.concentration, rng, state.log_weight)
         if sizes.any():
             shape, rate = self.concentration_prior
             state.concentration = float(rng.gamma(shape + self.classes - 1, 1.0 / (rate - lost)))
-        kernels.draw_levels(
-            self._parameters(state), counts, self.begins, rng, state.log_theta, np.empty_like(state.log_theta)
-        )
+        parameters = self._parameters(state)
+        if self._flat is None or not sizes.any() or first:
+            kernels.draw_levels(
+                parameters, counts, self.begins, rng, state.log_theta, np.empty_like(state.log_theta)
+            )
+            if self._flat is not None:
+                kernels.log_admissible_mass(state.log_theta, self.begins, *self._flat.arrays, state.log_admissible)  # type: ignore[call-arg]
+        else:
+            kernels.draw_admissible_levels(
+                parameters,
+                counts,
+                sizes,
+                self.begins,
+                *self._flat.arrays,
+                rng,
+                state.log_theta,
+                state.log_admissible,
+            )  # type: ignore[call-arg]
+
+
+def _weights(state: LatentClasses) -> tuple[Vector, Vector, IntVector]:
+    """What each class's product is multiplied by, its logarithm, and the classes for which it is too large.
+
+    These have next to no admissible mass, so that neither the factor nor the products it belongs to can be told
+    from infinity and zero.
+    """
+    log_weight = state.log_weight - state.log_admissible
+    extreme = np.flatnonzero(state.log_admissible < EXTREME)
+    weight = np.exp(np.where(state.log_admissible < EXTREME, -np.inf, log_weight))
+    return weight, log_weight, extreme
 
 
 def _normal(weights: Vector) -> Vector:

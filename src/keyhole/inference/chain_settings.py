@@ -1,0 +1,76 @@
+"""The options that every model with chains has."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from numpy.random import Generator
+
+from keyhole.errors import UnknownModel
+from keyhole.inference.checkpoint import Checkpoint
+from keyhole.inference.schedule import Schedule
+from keyhole.population.sample import Sample
+
+
+@dataclass(frozen=True)
+class ChainSettings:
+    """How chains run.
+
+    Attributes
+    ----------
+    chains
+        Half of them start with few classes and half with many.
+    warmup
+        Sweeps that are not used; 0 for the first half of each chain.
+    target_ess
+        Effective draws of tau1 and of tau2 that end a run.
+    max_seconds
+        Stop after this long and say so; 0 for no limit.
+    most_sweeps
+        Per chain, whatever else.
+    checkpoint
+        File to keep the chains in, and to go on from if it is there; nothing for none.
+    """
+
+    chains: int = 4
+    warmup: int = 0
+    target_ess: float = 400.0
+    max_seconds: float = 0.0
+    most_sweeps: int = 20_000
+    checkpoint: str = ""
+
+    def __post_init__(self) -> None:
+        self.schedule  # noqa: B018, refuses what cannot be
+
+    @property
+    def schedule(self) -> Schedule:
+        limit = self.max_seconds or None
+        try:
+            return Schedule(self.chains, self.warmup or None, self.target_ess, limit, self.most_sweeps)
+        except ValueError as error:
+            raise UnknownModel(str(error)) from None
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Everything that a result depends on."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "checkpoint"}
+
+    def checkpoint_of(self, part: str, sample: Sample, rng: Generator) -> Checkpoint | None:
+        """The file of one part of a run, if one was named; it serves these data, settings and streams only."""
+        if not self.checkpoint:
+            return None
+        named = Path(self.checkpoint)
+        # Limits of time and length may change between a run and its resumption.
+        lasting = {
+            name: value
+            for name, value in self.settings.items()
+            if name not in ("max_seconds", "most_sweeps", "target_ess", "warmup")
+        }
+        digest = hashlib.sha256(json.dumps([part, lasting, rng.bit_generator.state], default=str).encode())
+        digest.update(sample.table.cells.tobytes() + sample.table.counts.tobytes())
+        digest.update(f"{sample.table.levels} {sample.population_size}".encode())
+        if sample.zeros is not None:
+            digest.update(repr(sample.zeros.boxes).encode())
+        return Checkpoint(named.with_name(f"{named.stem}-{part}.npz"), digest.hexdigest())

@@ -1,0 +1,104 @@
+"""The latent class model, also known as DPMPM."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from numpy.random import Generator
+
+from keyhole.errors import UnknownModel
+from keyhole.inference.chain import Watched
+from keyhole.inference.chain_settings import ChainSettings
+from keyhole.inference.chains import Chains, run_chains
+from keyhole.inference.fit import Diagnostic
+from keyhole.inference.ignored_weights import ignored_weights
+from keyhole.inference.sampled_fit import SampledFit
+from keyhole.inference.track_record import UNTRIED
+from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class.sampler import LatentClassSampler
+from keyhole.models.latent_class.state import LatentClasses
+from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
+
+FIRST_CLASSES, MOST_CLASSES = 50, 400
+"""Classes at first, and at most, where their number is not given."""
+
+NEAR = 0.9
+"""Share of the classes which, once occupied, shows that the truncation binds."""
+
+EVERY = 5
+"""Sweeps between two looks at the cells' probabilities, which cost half a sweep."""
+
+PRIORS = ("marginal", "uniform")
+
+
+@dataclass(frozen=True)
+class LatentClass(ChainSettings):
+    """People of a class choose their levels independently; the number of classes is learned.
+
+    Attributes
+    ----------
+    classes
+        At most so many; 0 for enough: 50, doubled while nine tenths of them are occupied.
+    prior
+        Of a class's level probabilities: ``marginal``, around the learned marginal law of each key with a learned
+        mass, or ``uniform``, as in the papers.
+    """
+
+    classes: int = 0
+    prior: str = "marginal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prior not in PRIORS:
+            raise UnknownModel(f"The option prior must be {' or '.join(PRIORS)}, found {self.prior!r}.")
+        if self.classes < 0 or self.classes == 1:
+            raise UnknownModel(f"The option classes must be 0 or at least 2, found {self.classes}.")
+
+    @property
+    def name(self) -> str:
+        return "latent-class"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return super().settings
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> SampledFit:
+        if sample.zeros is not None:
+            sample.zeros.check(sample.table)
+        begun = time.monotonic()
+        tree = CellTree.of(sample.table.levels, sample.table.cells, sample.table.counts)
+        classes = self.classes or FIRST_CLASSES
+        while True:
+            found = run_chains(
+                self._sampler(sample, classes),
+                tree,
+                Watched(sample, EVERY),
+                self.schedule.after(time.monotonic() - begun),
+                rng=rng,
+                progress=progress,
+                checkpoint=self.checkpoint_of(f"{self.name}-{classes}", sample, rng),
+            )
+            binds = _most_occupied(found) >= NEAR * classes
+            if self.classes or not binds or 2 * classes > MOST_CLASSES or found.ending in ("interrupted", "time"):
+                break
+            classes *= 2
+        return SampledFit(sample, found, (*_remarks(found, classes, binds), *ignored_weights(sample), UNTRIED))
+
+    def _sampler(self, sample: Sample, classes: int) -> LatentClassSampler:
+        diagram = None if sample.zeros is None else sample.zeros.small_diagram
+        prior = cast(Literal["uniform", "marginal"], self.prior)
+        return LatentClassSampler(sample.table.levels, classes, prior, diagram=diagram)
+
+
+def _most_occupied(found: Chains[LatentClasses]) -> int:
+    return int(found.values("classes").max(initial=0.0))
+
+
+def _remarks(found: Chains[LatentClasses], classes: int, binds: bool) -> tuple[Diagnostic, ...]:
+    mean = float(found.values("classes").mean())
+    words = f"About {mean:.0f} classes were occupied, never more than {_most_occupied(found)} of {classes}."
+    if binds:
+        words += " More might be needed: set the option classes."
+    return (Diagnostic("classes", mean, "caution" if binds else "good", words),)
