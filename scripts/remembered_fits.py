@@ -175,7 +175,7 @@ def fit_task(task: Task, folder: Path, source: str) -> Result:
         sample, truth = population.sampled(task.size, task.seed, zeros)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return Result.of(assess_risk(model_called(task.model), sample, seed=task.seed), truth)
+        return Result.of(assess_risk(model_named(task.model), sample, seed=task.seed), truth)
 
 
 @cache
@@ -192,17 +192,6 @@ def _zeros(table: str, folder: Path, rules: str) -> StructuralZeros:
     if broken.any():
         raise ValueError(f"People of {table} who break each rule: {broken.tolist()}; declare only what holds.")
     return zeros
-
-
-def model_called(name: str) -> RiskModel:
-    """A model of the catalogue or a peer of the benchmarks."""
-    if name != "latent-class":
-        return model_named(name)
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
-    from benchmarks.peers.latent_class import LatentClass
-
-    return LatentClass()
 
 
 def rank_auc(r1: Vector, alone: Mask) -> float:
@@ -238,7 +227,7 @@ def _key(task: Task, folder: Path) -> str:
     """Everything that the result depends on; of the code, the version and the files beside the model."""
     told = {
         **{name: value for name, value in asdict(task).items() if value or name not in ("stratum", "blind")},
-        "settings": dict(model_called(task.model).settings),
+        "settings": dict(model_named(task.model).settings),
         "version": keyhole.__version__,
         "source": _source(task.model),
         "data": _digest((folder / BY_NAME[task.table].file,)),
@@ -248,7 +237,7 @@ def _key(task: Task, folder: Path) -> str:
 
 @cache
 def _source(model: str) -> str:
-    module = Path(inspect.getfile(type(model_called(model))))
+    module = Path(inspect.getfile(type(model_named(model))))
     return _digest(tuple(sorted(module.parent.glob("*.py"))))
 
 
