@@ -20,7 +20,6 @@ from scipy.stats import rankdata
 import keyhole
 from keyhole.arrays import Mask, Vector
 from keyhole.errors import NotConverged
-from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import model_named
 from keyhole.risk.assess import assess_risk
 from keyhole.risk.estimate import RiskAssessment, RiskEstimate

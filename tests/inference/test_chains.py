@@ -31,7 +31,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """Exact draws from the posterior; ``wrong`` counts every record five times, ``far`` parts the starts for good."""
+    """Exact draws from the posterior; ``wrong`` counts records five times, ``far`` parts the starts for good."""
 
     wrong: bool = False
     far: bool = False

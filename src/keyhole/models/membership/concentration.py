@@ -23,7 +23,7 @@ from keyhole.arrays import IntVector, Vector
 KNOTS, GUIDES = 512, 512
 """Of a tabulated law."""
 
-TAIL = 1e-14
+TAIL = 1e-10
 """Probability beyond the knots, at either end."""
 
 Curve = Callable[[float], float]
