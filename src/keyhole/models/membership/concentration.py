@@ -47,7 +47,7 @@ class ConcentrationLaws:
     Attributes
     ----------
     knot
-        Values, in geometric progression after the first, which is 0.
+        Values: 0, then in geometric progression to the prior's mean, then evenly spaced.
     curve
         The distribution function of each law at the knots, and its density there.
     guide
@@ -63,7 +63,9 @@ class ConcentrationLaws:
         """Those of records with that many keys; the distribution is summed by Gauss-Legendre quadrature."""
         lowest = stats.gamma.ppf(TAIL, prior.shape) / prior.rate
         highest = stats.gamma.isf(TAIL, prior.shape + keys) / prior.rate
-        knot = np.concatenate([[0.0], np.geomspace(lowest, highest, KNOTS - 1)])
+        middle = prior.shape / prior.rate
+        low, high = np.geomspace(lowest, middle, KNOTS // 2), np.linspace(middle, highest, KNOTS // 2)
+        knot = np.concatenate([[0.0], low, high[1:]])
         node, weight = np.polynomial.legendre.leggauss(7)
         inner = (knot[:-1, None] + knot[1:, None] + np.diff(knot)[:, None] * node) / 2
         height, below = np.zeros((2, keys + 1, KNOTS))

@@ -1,0 +1,147 @@
+"""How fast are mixed membership models, and how well do their chains mix?
+
+Prints the cost of a sweep by sample size, as a multiple of filling n x J uniform numbers with NumPy, for both models
+and priors. With ``mixing``, effective draws of tau1 per second of processor time beside the published sampler, each
+given that many seconds.
+
+    python benchmarks/membership.py [mixing SECONDS]
+"""
+
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+from benchmarks.peers.hierarchical_membership import PublishedSampler, Uncollapsed
+from numpy.random import Generator
+
+from keyhole.arrays import Codes, Vector
+from keyhole.inference.chain import Watched
+from keyhole.inference.convergence import Convergence
+from keyhole.keys.variable import KeyVariable
+from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.models.membership.state import Memberships
+from keyhole.population.sample import Sample
+from keyhole.table.contingency import ContingencyTable
+
+LEVELS = (5, 2, 6, 5, 11, 3, 2, 2)
+PROFILES, PEOPLE = 15, 712_174
+SIZES = (1_000, 10_000, 100_000)
+
+
+def people(size: int, rng: Generator) -> Codes:
+    """Records of the hierarchical model with fifteen profiles."""
+    weights = rng.dirichlet(np.full(PROFILES, 2.0))
+    own = rng.standard_gamma(np.maximum(rng.gamma(2.0, 1.0, (size, 1)) * weights, 1e-3))
+    edges = np.cumsum(own / own.sum(axis=1, keepdims=True), axis=1)
+    columns = []
+    for levels in LEVELS:
+        z = (edges < rng.random((size, 1))).sum(axis=1).clip(max=PROFILES - 1)
+        theta = np.cumsum(rng.dirichlet(np.full(levels, 0.3), PROFILES), axis=1)
+        columns.append((theta[z] < rng.random((size, 1))).sum(axis=1).clip(max=levels - 1))
+    return np.stack(columns, axis=1).astype(np.int32)
+
+
+def quickest(task: Callable[[], object], times: int) -> float:
+    """Seconds of processor time of this thread: the machine may be busy."""
+    found = []
+    for _ in range(times):
+        begun = time.thread_time()
+        task()
+        found.append(time.thread_time() - begun)
+    return float(np.median(found))
+
+
+def cost(size: int, components: int, prior: str, rng: Generator) -> None:
+    """Print one line: milliseconds of a sweep and of a look at all cells, the ratio to uniforms, and memory."""
+    records = people(size, rng)
+    sampler = MembershipSampler(LEVELS, components, prior)  # type: ignore[arg-type]
+    state = sampler.start(records, rng, crowded=True)
+    for _ in range(100):
+        state = sampler.sweep(state, records, rng)
+    numbers = np.empty(records.size)
+    cells = np.unique(records, axis=0)
+    times = 50 if size <= 10_000 else 10
+    fill = quickest(lambda: rng.random(out=numbers), times)
+    sweep = quickest(lambda: sampler.sweep(state, records, rng), times)
+    look = quickest(lambda: sampler.probabilities(state, cells, rng), 5)
+    tracemalloc.start()
+    sampler.sweep(state, records, rng)
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(
+        f"{'gom' if components else 'hdp'} {prior:9} {size:9,} {state.profiles:8} {1e3 * fill:8.2f} "
+        f"{1e3 * sweep:9.2f} {sweep / fill:6.1f} {1 / sweep:9.0f} {len(cells):8,} {1e3 * look:8.1f} "
+        f"{memory / 2**20:7.1f}",
+        flush=True,
+    )
+
+
+def costs() -> None:
+    rng = np.random.default_rng(1)
+    print("model prior       records profiles  fill/ms  sweep/ms  ratio  sweeps/s    cells  look/ms     MiB")
+    for size in SIZES:
+        for components in (0, PROFILES):
+            for prior in ("uniform", "marginal"):
+                cost(size, components, prior, rng)
+
+
+def mixing(seconds: float, size: int = 1_000) -> None:
+    """Print effective draws of tau1 per second, from a run of equal processor time each."""
+    rng = np.random.default_rng(1)
+    records = people(size, rng)
+    keys = [KeyVariable(f"K{j}", tuple(map(str, range(levels)))) for j, levels in enumerate(LEVELS)]
+    sample = Sample(ContingencyTable.from_codes(keys, records), PEOPLE)
+    sampler = MembershipSampler(LEVELS, 0, "uniform")
+    unique = sample.table.cells[sample.table.uniques]
+    all_cells = np.zeros(sample.table.occupied)
+
+    def tau1(state: Memberships) -> float:
+        all_cells[sample.table.uniques] = sampler.probabilities(state, unique, rng)
+        return Watched(sample).taus(all_cells)[0]
+
+    published = PublishedSampler(LEVELS, records)
+    ours = sampler.start(records, rng, crowded=True)
+    theirs = published.start(PROFILES, rng)
+    mass, base = sampler.level_prior.flat()
+
+    def step() -> Memberships:
+        nonlocal ours
+        ours = sampler.sweep(ours, records, rng)
+        return ours
+
+    def published_step() -> Memberships:
+        published.sweep(theirs, rng)
+        return _state_of(theirs, mass, base)
+
+    for name, task in (("integrated out", step), ("published", published_step)):
+        task()
+        spent, values = 0.0, []
+        while spent < seconds:
+            begun = time.thread_time()
+            state = task()
+            spent += time.thread_time() - begun
+            values.append(tau1(state))
+        used: Vector = np.array(values[len(values) // 4 :])
+        half = len(used) // 2
+        found = Convergence.of(np.stack([used[:half], used[half : 2 * half]]))
+        share = spent * len(used) / len(values)
+        print(
+            f"{name:15} {len(values) / spent:8.0f} sweeps/s  tau1 {used.mean():7.1f} sd {used.std():5.1f}  "
+            f"R-hat of halves {found.rhat:.2f}  ESS/s {found.ess / share:8.3f}",
+            flush=True,
+        )
+
+
+def _state_of(state: Uncollapsed, mass: Vector, base: Vector) -> Memberships:
+    theta = np.concatenate([profiles.T for profiles in state.theta])
+    z = state.z.astype(np.int16)
+    return Memberships(z, theta, state.g0[:-1], float(state.g0[-1]), state.alpha, state.alpha0, mass, base)
+
+
+if __name__ == "__main__":
+    if "mixing" in sys.argv:
+        mixing(float(sys.argv[2]))
+    else:
+        costs()

@@ -1,0 +1,119 @@
+"""Each kernel against its slow twin."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from keyhole.models.membership import _kernels as kernels
+from keyhole.models.membership.concentration import (
+    ConcentrationLaws,
+    GammaPrior,
+    _log_density,
+    draw_above,
+    draw_common,
+)
+from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.models.membership.state import Memberships
+from tests.models.membership import twins
+
+LEVELS = (3, 2, 4)
+
+
+def people(size: int, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 3, size)
+    return np.stack([(kind + rng.integers(0, 2, size)) % levels for levels in LEVELS], axis=1).astype(np.int32)
+
+
+@pytest.mark.parametrize("components", [0, 4])
+def test_allocation_is_its_twin(components: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = people(150)
+    sampler = MembershipSampler(LEVELS, components)
+
+    def run() -> tuple[Memberships, ...]:
+        rng = np.random.default_rng(3)
+        state = sampler.start(records, rng, crowded=components == 0)
+        state.left, state.g0 = (0.4, 0.6 * state.g0 / state.g0.sum()) if components == 0 else (0.0, state.g0)
+        return tuple(state := sampler.sweep(state, records, rng) for _ in range(4))
+
+    compiled = run()
+    if not components:
+        assert max(state.profiles for state in compiled) > 30  # more than the columns that were spare
+    compiled = run()[-1]
+    monkeypatch.setattr(kernels, "allocate", twins.allocate)
+    slow = run()[-1]
+    np.testing.assert_array_equal(compiled.z, slow.z)
+    np.testing.assert_allclose(compiled.alpha, slow.alpha, rtol=1e-12)
+    np.testing.assert_allclose(compiled.theta, slow.theta, rtol=1e-12)
+
+
+def test_alias_tables_hold_the_weights() -> None:
+    rng = np.random.default_rng(1)
+    theta, g0 = rng.dirichlet(np.ones(5) * 0.2, 7).T, rng.dirichlet(np.ones(7))
+    whole, keep, other = np.zeros(5), np.zeros((5, 7)), np.zeros((5, 7), dtype=np.int64)
+    kernels.share_tables(theta, g0, 7, whole, keep, other)
+    np.testing.assert_allclose(whole, theta @ g0)
+    for r in range(5):
+        mass = keep[r] + np.bincount(other[r], 1 - keep[r], minlength=7)
+        np.testing.assert_allclose(mass / 7, theta[r] * g0 / whole[r], atol=1e-12)
+
+
+@pytest.mark.parametrize(("customers", "a"), [(3, 0.5), (40, 2.0), (5000, 0.01), (5000, 30.0)])
+def test_tables_of_a_restaurant(customers: int, a: float) -> None:
+    rng = np.random.default_rng(2)
+    drawn = np.array([kernels.tables_of(customers, a, rng) for _ in range(4000)])
+    chance = a / (a + np.arange(customers))
+    mean, variance = chance.sum(), (chance * (1 - chance)).sum()
+    assert abs(drawn.mean() - mean) < 4 * np.sqrt(variance / 4000)
+    assert abs(drawn.var() / variance - 1) < 0.15
+    # Without the thinning there would be a table for each candidate.
+    blocks = 2.0 ** np.floor(np.log2(np.maximum(np.arange(customers), 1)))
+    unthinned = np.where(np.arange(customers) < 8, chance, a / (a + blocks)).sum()
+    assert customers < 9 or abs(drawn.mean() - unthinned) > 4 * np.sqrt(variance / 4000)
+
+
+@pytest.mark.parametrize("prior", [GammaPrior(), GammaPrior(0.5, 3.0)])
+def test_tabulated_laws_are_the_laws(prior: GammaPrior) -> None:
+    laws = ConcentrationLaws.of(prior, 6)
+    for tables in (0, 1, 3, 6):
+
+        def density(alpha: float, tables: int = tables) -> float:
+            return float(np.exp(_log_density(np.float64(alpha), prior, tables, 6)))
+
+        whole = integrate.quad(density, 0, np.inf, epsabs=0, limit=200)[0]
+        for u in (1e-4, 0.03, 0.5, 0.9, 0.9999):
+            value = kernels.draw_from_law(tables, u, *laws.arrays)
+            assert value == pytest.approx(twins.quantile(tables, u, laws.knot, laws.curve), rel=1e-12)
+            below = integrate.quad(density, 0, value, epsabs=0, limit=200)[0] / whole
+            assert below == pytest.approx(u, rel=1e-3)
+            assert 1 - below == pytest.approx(1 - u, rel=1e-2)
+
+
+def test_concentrations_are_drawn_from_their_laws() -> None:
+    rng = np.random.default_rng(4)
+    prior, longer = GammaPrior(2.0, 1.0), np.array([12, 12, 9])
+    grid = np.geomspace(1e-6, 60, 200_001)
+    logs = np.log(grid)
+    common = 2.0 * logs - grid + 20 * logs - sum(count * np.log(grid + c) for c, count in enumerate(longer))
+    above = 2.0 * logs - grid + 5 * logs - sum(np.log(grid + c) for c in range(40))
+    for log_density, draw in (
+        (common, lambda: draw_common(prior, 20, longer, rng)),
+        (above, lambda: draw_above(prior, 5, 40, rng)),
+    ):
+        cdf = np.cumsum(np.exp(log_density - log_density.max()))
+        ranks = np.interp([draw() for _ in range(1500)], grid, cdf / cdf[-1])
+        assert stats.kstest(ranks, "uniform").pvalue > 1e-3
+        assert stats.kstest(ranks**1.2, "uniform").pvalue < 1e-3
+
+
+def test_products_are_means_over_memberships() -> None:
+    rng = np.random.default_rng(5)
+    start = np.array([0, 3, 5, 9])
+    mixed = rng.random((9, 700))
+    cells = np.array(list(product(range(3), range(2), range(4))), dtype=np.int32)[rng.permutation(24)[:15]]
+    for given in (cells, cells[np.lexsort(cells.T[::-1])]):
+        found = np.empty(15)
+        kernels.mean_products(given, start, mixed, 512, found)
+        np.testing.assert_allclose(found, [mixed[start[:-1] + cell].prod(axis=0).mean() for cell in given])

@@ -1,0 +1,129 @@
+"""The models as a user meets them."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keyhole.errors import FitFailed, ForbiddenRecords, UnknownModel
+from keyhole.inference.fit import IGNORED_WEIGHTS
+from keyhole.models.membership import sampler as sampler_module
+from keyhole.models.membership.choice import Choice
+from keyhole.models.membership.model import GradeOfMembership, HierarchicalMembership
+from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.population.sample import Sample
+from keyhole.table.contingency import ContingencyTable
+from keyhole.table.structural_zeros import StructuralZeros
+from keyhole.table.zero_rules import parse_zero_rules
+from tests.models.membership.test_kernels import LEVELS, people
+from tests.sampler_checks import keys_of
+
+KEYS = keys_of(LEVELS)
+QUICK = {"chains": 2, "most_sweeps": 100}
+RULES = '- {K0: "0", K1: "1"}'
+
+
+def sample_of(size: int, zeros: StructuralZeros | None = None, weights: np.ndarray | None = None) -> Sample:
+    records = people(size)
+    if zeros is not None:
+        records = records[~zeros.contains(records)]
+    return Sample(ContingencyTable.from_codes(KEYS, records, weights=weights), 5000, zeros)
+
+
+@pytest.mark.parametrize("model", [HierarchicalMembership(**QUICK), GradeOfMembership(**QUICK, components=3)])
+@pytest.mark.parametrize("with_zeros", [False, True])
+def test_fits_are_repeatable_and_complete(
+    model: HierarchicalMembership | GradeOfMembership, with_zeros: bool
+) -> None:
+    sample = sample_of(30, StructuralZeros(KEYS, parse_zero_rules(RULES)) if with_zeros else None)
+    first, second = (model.fit(sample, rng=np.random.default_rng(1)) for _ in range(2))
+    second = pickle.loads(pickle.dumps(second))
+    for one, other in zip(first.unsampled(), second.unsampled(), strict=True):
+        np.testing.assert_array_equal(one.mean_match(), other.mean_match())
+    names = {diagnostic.name for diagnostic in first.diagnostics}
+    assert {"profiles", "cell_error", "track_record"} <= names
+    assert ("imaginary" in names) == with_zeros
+    assert np.all(first.mean_match_all() <= 1 / sample.table.counts)
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path) -> None:
+    sample = sample_of(30)
+    options = {"chains": 2, "target_ess": 1e9}
+
+    def values(sweeps: int, name: str) -> np.ndarray:
+        model = HierarchicalMembership(**options, most_sweeps=sweeps, checkpoint=str(tmp_path / name))
+        return model.fit(sample, rng=np.random.default_rng(1)).chains.values("tau1")
+
+    whole = values(100, "whole")
+    values(50, "part")
+    np.testing.assert_array_equal(values(100, "part"), whole)
+
+
+def test_the_number_of_profiles_is_chosen_by_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keyhole.models.membership.choice.TRIED", (2, 3))
+    fit = GradeOfMembership(**QUICK).fit(sample_of(60), rng=np.random.default_rng(1))
+    told = next(diagnostic for diagnostic in fit.diagnostics if diagnostic.name == "components")
+    assert told.value in (2, 3)
+    assert "2: -" in told.words
+    best = Choice(3, {2: -5.0, 3: -4.9})
+    assert best.remarks[0].verdict == "caution"  # the largest number that was tried
+    assert Choice(2, {2: -5.0, 3: -5.1}).remarks[0].verdict == "good"
+
+
+def test_weights_are_ignored_and_that_is_said() -> None:
+    sample = sample_of(30, weights=np.linspace(1, 300, 30))
+    fit = HierarchicalMembership(**QUICK).fit(sample, rng=np.random.default_rng(1))
+    assert IGNORED_WEIGHTS in {diagnostic.name for diagnostic in fit.diagnostics}
+
+
+def test_records_in_impossible_cells_are_refused() -> None:
+    zeros = StructuralZeros(KEYS, parse_zero_rules(RULES))
+    records = np.array([[0, 1, 0], [1, 0, 0]])
+    sample = Sample(ContingencyTable.from_codes(KEYS, records), 100, zeros)
+    for model in (HierarchicalMembership(), GradeOfMembership(components=2)):
+        with pytest.raises(ForbiddenRecords):
+            model.fit(sample, rng=np.random.default_rng(1))
+
+
+def test_too_many_imaginary_records_are_an_error_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler_module, "MOST_IMAGINARY", 0.1)
+    zeros = StructuralZeros(KEYS, parse_zero_rules('- {K0: ["0", "1"], K1: "1"}'))
+    with pytest.raises(FitFailed, match="latent class"):
+        HierarchicalMembership(**QUICK).fit(sample_of(60, zeros), rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"prior": "flat"}, "marginal or uniform"),
+        ({"alpha_rate": 0.0}, "alpha_rate"),
+        ({"chains": 0}, "one chain"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(options: dict[str, object], words: str) -> None:
+    for model in (GradeOfMembership, HierarchicalMembership):
+        with pytest.raises(UnknownModel, match=words):
+            model(**options)  # type: ignore[arg-type]
+    with pytest.raises(UnknownModel, match="alpha0_shape"):
+        HierarchicalMembership(alpha0_shape=-1.0)
+    with pytest.raises(UnknownModel, match="components"):
+        GradeOfMembership(components=-1)
+
+
+@pytest.mark.parametrize("components", [0, 4])
+@pytest.mark.parametrize("crowded", [False, True])
+def test_sweeps_keep_everything_aligned(components: int, crowded: bool) -> None:
+    records = people(200)
+    sampler = MembershipSampler(LEVELS, components)
+    rng = np.random.default_rng(6)
+    state = sampler.start(records, rng, crowded=crowded)
+    for _ in range(10):
+        state = sampler.sweep(state, records, rng)
+        assert state.g0.sum() + state.left == pytest.approx(1.0)
+        assert state.theta.shape == (sampler.rows.total, state.profiles)
+        np.testing.assert_allclose(sampler.rows.summed(state.theta), 1.0)
+        used = np.unique(state.z)
+        assert used.max() < state.profiles
+        assert components or len(used) == state.profiles
+        assert np.all(state.theta[records + sampler.rows.start[:-1], state.z] > 0)

@@ -1,0 +1,75 @@
+"""The sampler against the exact posterior of a few records, every allocation enumerated."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from keyhole.arrays import Vector
+from keyhole.models.membership import _kernels as kernels
+from keyhole.models.membership import sampler
+from keyhole.models.membership.concentration import GammaPrior
+from keyhole.models.membership.sampler import MembershipSampler
+from tests.models.membership import twins
+
+RECORDS = np.array([[0, 0, 1], [1, 1, 1]], dtype=np.int32)
+LEVELS = (2, 2, 2)
+BATCHES = 50
+
+ABOVE = GammaPrior(20.0, 1.0)
+"""alpha_0 far from alpha_i, so that to take one for the other shows."""
+
+
+def visited(model: MembershipSampler, hierarchical: bool, sweeps: int = 3000) -> list[tuple[int, ...]]:
+    rng = np.random.default_rng(8)
+    state = model.start(RECORDS, rng, crowded=True)
+    found = []
+    for _ in range(sweeps):
+        state = model.sweep(state, RECORDS, rng)
+        found.append(twins.canonical(state.z) if hierarchical else tuple(state.z.ravel().tolist()))
+    return found
+
+
+def features(z: tuple[int, ...]) -> list[float]:
+    """What is compared: pairs of keys with the same profile, within a record and between records, and its use."""
+    one, other = np.array(z).reshape(RECORDS.shape)
+    within = [one[0] == one[1], one[1] == one[2], other[0] == other[2], len(set(one)) == 1, len(set(other)) == 1]
+    between = [one[0] == other[0], one[2] == other[2], one[0] == other[1]]
+    number = [len(set(z)) == k for k in range(1, 7)]
+    return [float(truth) for truth in (*within, *between, *number)]
+
+
+def scores(found: list[tuple[int, ...]], exact: dict[tuple[int, ...], float]) -> Vector:
+    """z-scores of the mean features, with standard errors by batch means."""
+    assert set(found) <= set(exact)
+    expected = np.array(list(exact.values())) @ np.array([features(z) for z in exact])
+    means = np.array([features(z) for z in found]).reshape(BATCHES, -1, len(expected)).mean(axis=1)
+    error = means.std(axis=0, ddof=1) / np.sqrt(BATCHES)
+    return np.asarray((means.mean(axis=0) - expected) / np.maximum(error, 1e-3))
+
+
+def test_graded_membership_visits_allocations_as_often_as_it_must() -> None:
+    exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
+    found = visited(MembershipSampler(LEVELS, 2, "uniform"), False)
+    assert np.abs(scores(found, exact)).max() < 4
+
+
+def test_hierarchical_membership_visits_partitions_as_often_as_it_must() -> None:
+    exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
+    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True)
+    assert np.abs(scores(found, exact)).max() < 4
+
+
+@pytest.mark.statistical
+def test_the_table_counts_printed_in_the_paper_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "allocate", twins.slipped)
+    exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
+    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True, 6000)
+    assert np.abs(scores(found, exact)).max() > 4
+
+
+def test_an_alpha_that_does_not_know_the_tables_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "draw_common", lambda prior, tables, longer, rng: 8.0 + prior.draw(rng))
+    exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
+    found = visited(MembershipSampler(LEVELS, 2, "uniform"), False)
+    assert np.abs(scores(found, exact)).max() > 5

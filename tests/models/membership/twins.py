@@ -1,0 +1,206 @@
+"""Slow, obvious versions of the kernels, and the model's exact posterior on a few records."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy import integrate, special, stats
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.models.membership._kernels import BLOCK
+from keyhole.models.membership.concentration import GammaPrior
+from keyhole.models.membership.level_prior import Rows
+
+
+def quantile(law: int, u: float, knot: Vector, curve: Vector) -> float:
+    i = int(np.searchsorted(curve[law, :, 0], u, side="right")) - 1
+    f0, f1 = curve[law, i, 1], curve[law, i + 1, 1]
+    d = (u - curve[law, i, 0]) / (curve[law, i + 1, 0] - curve[law, i, 0])
+    return float(
+        knot[i] + (knot[i + 1] - knot[i]) * d * (f0 + f1) / (f0 + np.sqrt(f0 * f0 * (1 - d) + f1 * f1 * d))
+    )
+
+
+def profile(mass: Vector, base: Vector, start: IntVector, given: int, rng: Generator) -> Vector:
+    drawn = []
+    for j in range(len(start) - 1):
+        shape = mass[j] * base[start[j] : start[j + 1]] + (np.arange(start[j], start[j + 1]) == given)
+        logs = np.array([np.log(rng.standard_gamma(a + 1)) + np.log(1 - rng.random()) / a for a in shape])
+        weight = np.exp(logs - logs.max())
+        drawn.append(weight / weight.sum())
+    return np.concatenate(drawn)
+
+
+def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..., Any]:
+    """The allocation with tables of the concentration that is given by alpha_i and alpha_0, times g0."""
+
+    def allocate(
+        records: Codes, z: Codes, alpha: Vector, each: bool, K: int, left: float, theta: Vector, g0: Vector,
+        alpha0: float, mass: Vector, base: Vector, start: IntVector, whole: Vector, keep: Vector, other: Codes,
+        u: Vector, v: Vector, knot: Vector, curve: Vector, guide: IntVector, counts: IntVector, tables: IntVector,
+        rng: Generator,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        (n, J), old = records.shape, K
+        seat = np.zeros((n, J))
+        for first in range(0, n, BLOCK):
+            block = range(first, min(first + BLOCK, n))
+            for j, i in product(range(J), block):
+                r, a = start[j] + records[i, j], alpha[i] if each else alpha[0]
+                entries = [(theta[r, z[i, m]], int(z[i, m])) for m in range(J) if m != j]
+                rest = sum(g0[k] * theta[r, k] for k in range(old, K)) + left * base[r]
+                bucket = sum(weight for weight, _ in entries)
+                x = u[j, i] * (bucket + a * (whole[r] + rest))
+                if x < bucket:
+                    edges = np.cumsum([0.0, *(weight for weight, _ in entries)])
+                    m = int(np.searchsorted(edges, x, side="right")) - 1
+                    z[i, j], seat[i, j] = entries[m][1], (x - edges[m]) / (edges[m + 1] - edges[m])
+                    continue
+                x = (x - bucket) / a
+                if x < whole[r] or rest == 0:
+                    column, y = divmod(x / whole[r] * old, 1.0)
+                    k, limit = int(column), keep[r, int(column)]
+                    z[i, j] = k if y < limit else other[r, k]
+                    seat[i, j] = y / limit if y < limit else (y - limit) / (1 - limit)
+                    continue
+                x -= whole[r]
+                for k in range(old, K):
+                    if x < g0[k] * theta[r, k]:
+                        z[i, j], seat[i, j] = k, x / (g0[k] * theta[r, k])
+                        break
+                    x -= g0[k] * theta[r, k]
+                else:
+                    z[i, j], seat[i, j] = K, rng.random()
+                    if theta.shape[1] == K:
+                        theta, counts = (np.hstack([held, np.zeros_like(held)]) for held in (theta, counts))
+                        g0, tables = (np.concatenate([held, np.zeros_like(held)]) for held in (g0, tables))
+                    theta[:, K] = profile(mass, base, start, int(r), rng)
+                    g0[K] = -left * np.expm1(np.log1p(-rng.random()) / alpha0)
+                    left, K = left - g0[K], K + 1
+        for i in range(n):
+            a, opened = alpha[i] if each else alpha[0], 0
+            for j in range(J):
+                k = z[i, j]
+                counts[start[j] + records[i, j], k] += 1
+                c, weight = int((z[i, :j] == k).sum()), concentration(a, alpha0) * g0[k]
+                if c == 0 or seat[i, j] * (weight + c) < weight:
+                    tables[k] += 1
+                    opened += 1
+            if each:
+                alpha[i] = quantile(opened, v[i], knot, curve)
+        return K, left, theta, g0, counts, tables
+
+    return allocate
+
+
+allocate = allocate_with(lambda alpha, alpha0: alpha)
+slipped = allocate_with(lambda alpha, alpha0: alpha0)
+"""The tables as printed in the paper on the hierarchical model."""
+
+
+def log_marginal(records: Codes, z: Codes, rows: Rows, profiles: int) -> float:
+    """log p(x | z) with flat profiles integrated out."""
+    total = 0.0
+    for j, k in product(range(rows.keys), range(profiles)):
+        found = np.bincount(records[z[:, j] == k, j], minlength=rows.levels[j])
+        total += special.gammaln(rows.levels[j]) - special.gammaln(rows.levels[j] + found.sum())
+        total += special.gammaln(1 + found).sum()
+    return float(total)
+
+
+def graded_posterior(records: Codes, levels: tuple[int, ...]) -> Vector:
+    """P(z | x) of two profiles and flat priors, z in lexicographic order; alpha and g0 by quadrature."""
+    n, J = records.shape
+    grid = np.linspace(0, 1, 401)[1:-1]
+    alphas = stats.gamma.ppf((np.arange(400) + 0.5) / 400, 2)
+    found = []
+    for z in product(range(2), repeat=n * J):
+        own = np.array(z).reshape(n, J)
+        ones = own.sum(axis=1)
+        inner = np.ones((len(alphas), len(grid)))
+        for one in ones:
+            for c in range(one):
+                inner *= alphas[:, None] * grid + c
+            for c in range(J - one):
+                inner *= alphas[:, None] * (1 - grid) + c
+            for c in range(J):
+                inner /= alphas[:, None] + c
+        found.append(np.log(inner.mean()) + log_marginal(records, own, Rows(levels), 2))
+    weight = np.exp(np.array(found) - max(found))
+    return np.asarray(weight / weight.sum())
+
+
+def partitions(size: int) -> Iterator[tuple[int, ...]]:
+    """Labels of all set partitions, numbered as they appear."""
+    for labels in product(range(size), repeat=size):
+        if all(label <= max(labels[:i], default=-1) + 1 for i, label in enumerate(labels)):
+            yield labels
+
+
+STIRLING = {(1, 1): 1, (2, 1): 1, (2, 2): 1, (3, 1): 2, (3, 2): 3, (3, 3): 1}
+
+
+def hierarchical_posterior(
+    records: Codes, levels: tuple[int, ...], above: GammaPrior
+) -> dict[tuple[int, ...], float]:
+    """P(partition of all keys of all records into profiles | x), flat profiles; a sum over all tables."""
+    n, J = records.shape
+
+    @cache
+    def mean(power: int, customers: int, prior: GammaPrior) -> float:
+        def density(alpha: float) -> float:
+            chance = alpha**power / np.prod(alpha + np.arange(customers))
+            return float(chance * stats.gamma.pdf(alpha, prior.shape, scale=1 / prior.rate))
+
+        return float(integrate.quad(density, 0, 80, limit=200)[0])
+
+    own = {m: mean(m, J, GammaPrior()) for m in range(1, J + 1)}
+    found = {}
+    for labels in partitions(n * J):
+        z = np.array(labels).reshape(n, J)
+        K = max(labels) + 1
+        places = [(i, k, int((z[i] == k).sum())) for i, k in product(range(n), range(K)) if (z[i] == k).any()]
+        total = 0.0
+        for tables in product(*[range(1, size + 1) for _, _, size in places]):
+            weight, by_record, by_profile = 1.0, np.zeros(n, dtype=int), np.zeros(K, dtype=int)
+            for (i, k, size), m in zip(places, tables, strict=True):
+                weight *= STIRLING[size, m]
+                by_record[i] += m
+                by_profile[k] += m
+            weight *= np.prod([own[int(m)] for m in by_record]) * np.prod(special.factorial(by_profile - 1))
+            total += weight * mean(K, int(by_profile.sum()), above)
+        found[labels] = total * np.exp(log_marginal(records, z, Rows(levels), K))
+    whole = sum(found.values())
+    return {labels: value / whole for labels, value in found.items()}
+
+
+def canonical(z: Codes) -> tuple[int, ...]:
+    """Labels numbered as they appear."""
+    number: dict[int, int] = {}
+    return tuple(number.setdefault(int(label), len(number)) for label in z.ravel())
+
+
+def exact_probability(theta: Vector, weight: Vector, rows: IntVector, alpha_moments: Vector) -> float:
+    r"""E of the product over keys of sum_k g_k theta[r_j, k], g from Dirichlet(alpha weight), by sets of keys.
+
+    With B(S) = (|S|-1)! sum_k weight_k prod_(j in S) theta[r_j, k], the sum over all partitions of the keys into
+    tables of the product of their B, by number of tables m, times E[alpha^m Gamma(alpha)/Gamma(alpha + J)].
+    """
+    J = len(rows)
+    B = np.zeros(1 << J)
+    for S in range(1, 1 << J):
+        members = [j for j in range(J) if S >> j & 1]
+        B[S] = special.factorial(len(members) - 1) * float(weight @ np.prod(theta[rows[members]], axis=0))
+    F = np.zeros((1 << J, J + 1))
+    F[0, 0] = 1.0
+    for S in range(1, 1 << J):
+        lowest = S & -S
+        rest = T = S ^ lowest
+        while True:
+            F[S, 1:] += B[T | lowest] * F[rest ^ T, :-1]
+            if T == 0:
+                break
+            T = (T - 1) & rest
+    return float(F[-1] @ alpha_moments)
