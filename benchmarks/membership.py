@@ -1,8 +1,8 @@
 """How fast are mixed membership models, and how well do their chains mix?
 
-Prints the cost of a sweep by sample size, as a multiple of filling n x J uniform numbers with NumPy, for both models
-and priors. With ``mixing``, effective draws of tau1 per second of processor time beside the published sampler, each
-given that many seconds.
+Prints the cost of a sweep by sample size, as a multiple of filling n x J uniform numbers with NumPy, for both
+models and priors. With ``mixing``, effective draws of tau1 per second of processor time beside the published
+sampler, each given that many seconds.
 
     python benchmarks/membership.py [mixing SECONDS]
 """

@@ -161,6 +161,7 @@ def allocate(
     place = np.empty((J, BLOCK))
     width = np.empty((J, BLOCK))
     a = np.empty(BLOCK)
+    inverse = np.empty(BLOCK)
     x = np.empty(BLOCK)
     pick = np.empty(BLOCK, dtype=np.int64)
     same = np.empty(BLOCK, dtype=np.int64)
@@ -173,6 +174,7 @@ def allocate(
                 row[j, b] = start[j] + records[first + b, j]
         for b in range(size):
             a[b] = alpha[first + b] if each else alpha[0]
+            inverse[b] = 1.0 / a[b]
         for j in range(J):
             for m in range(J):
                 if m == j:
@@ -190,7 +192,7 @@ def allocate(
                     place[j, b] = x[b] - edge[m, b]
                     width[j, b] = edge[m + 1, b] - edge[m, b]
                     continue
-                y /= a[b]
+                y *= inverse[b]
                 if y < whole[r] or extra[r] == 0.0:
                     y = min(y * scale[r], old - 1e-9)
                     k = np.uintp(y)
