@@ -13,8 +13,8 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
-from benchmarks.peers.hierarchical_membership import PublishedSampler, Uncollapsed
 from numpy.random import Generator
+from peers.hierarchical_membership import PublishedSampler, Uncollapsed
 
 from keyhole.arrays import Codes, Vector
 from keyhole.inference.chain import Watched
