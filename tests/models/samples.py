@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from keyhole.inference.fit import RiskModel
 from keyhole.keys.variable import KeyVariable
-from keyhole.models.catalogue import CATALOGUE
+from keyhole.models.catalogue import CATALOGUE, model_named
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.size_index import SizeIndex
@@ -15,6 +16,26 @@ SIZE_INDEX_ALONE = [name for name, entry in CATALOGUE.items() if ".superpopulati
 
 BY_LIKELIHOOD = [name for name in SIZE_INDEX_ALONE if name != "zayatz"]
 """Those of them that maximise a likelihood."""
+
+
+FEW_DRAWS = {"draws": 60, "orders": 1, "nested": 0}
+SHORT_CHAINS = {"chains": 2, "most_sweeps": 200, "components": 3}
+
+
+def quick(name: str) -> RiskModel:
+    """The model with options that make a fit fast, of those that it has."""
+    return _with(name, FEW_DRAWS | SHORT_CHAINS)
+
+
+def quick_chains(name: str) -> RiskModel:
+    """The model with its own settings, but short chains."""
+    return _with(name, SHORT_CHAINS)
+
+
+def _with(name: str, options: dict[str, int]) -> RiskModel:
+    return model_named(
+        name, **{option: options[option] for option in CATALOGUE[name].options if option in options}
+    )
 
 
 def sample_of(counts: Sequence[int], population_size: int, keys: int = 2, levels: int = 100) -> Sample:

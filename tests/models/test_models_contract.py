@@ -7,18 +7,11 @@ import numpy as np
 import pytest
 
 from keyhole.errors import FitFailed
-from keyhole.inference.fit import Fit, RiskModel
-from keyhole.models.catalogue import CATALOGUE, model_named
+from keyhole.inference.fit import Fit
+from keyhole.models.catalogue import CATALOGUE
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import risk_of_laws
-from tests.models.samples import BY_LIKELIHOOD, SIZE_INDEX_ALONE, sample_of, typical_sample
-
-QUICK = {"draws": 60, "orders": 1, "nested": 0}
-"""Options that make a fit fast, for the models that have them."""
-
-
-def quick(name: str) -> RiskModel:
-    return model_named(name, **{option: QUICK[option] for option in CATALOGUE[name].options if option in QUICK})
+from tests.models.samples import BY_LIKELIHOOD, SIZE_INDEX_ALONE, quick, sample_of, typical_sample
 
 
 def fitted(name: str, sample: Sample, seed: int = 1) -> Fit:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keyhole.inference.track_record import TRACK_RECORD, UNTRIED, TrackRecord
-from keyhole.models.catalogue import CATALOGUE, model_named
-from tests.models.samples import typical_sample
+from keyhole.models.catalogue import CATALOGUE
+from tests.models.samples import quick_chains, typical_sample
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE, OWN_PAGE = DOCS / "reference" / "model-guide.md", DOCS / "explanation" / "sequential-logit.md"
@@ -42,7 +42,7 @@ def shown_on_its_page() -> TrackRecord:
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_the_admitted_record_is_the_measured_one(name: str) -> None:
-    fit = model_named(name).fit(typical_sample(), rng=np.random.default_rng(1))
+    fit = quick_chains(name).fit(typical_sample(), rng=np.random.default_rng(1))
     admitted = [check for check in fit.diagnostics if check.name == TRACK_RECORD]
     shown = shown_on_its_page() if name == "sequential-logit" else shown_in_the_guide(name)
     assert admitted == [UNTRIED if shown is None else shown.diagnostic()]

@@ -13,6 +13,9 @@ from keyhole.inference.checkpoint import Checkpoint
 from keyhole.inference.schedule import Schedule
 from keyhole.population.sample import Sample
 
+MAY_CHANGE = ("max_seconds", "most_sweeps", "target_ess", "warmup", "checkpoint")
+"""Options that may differ between a run and its resumption: how long it is, and where it is kept."""
+
 
 @dataclass(frozen=True)
 class ChainSettings:
@@ -54,20 +57,15 @@ class ChainSettings:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """Everything that a result depends on."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "checkpoint"}
+        """Every option."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def checkpoint_of(self, part: str, sample: Sample, rng: Generator) -> Checkpoint | None:
         """The file of one part of a run, if one was named; it serves these data, settings and streams only."""
         if not self.checkpoint:
             return None
         named = Path(self.checkpoint)
-        # Limits of time and length may change between a run and its resumption.
-        lasting = {
-            name: value
-            for name, value in self.settings.items()
-            if name not in ("max_seconds", "most_sweeps", "target_ess", "warmup")
-        }
+        lasting = {name: value for name, value in self.settings.items() if name not in MAY_CHANGE}
         digest = hashlib.sha256(json.dumps([part, lasting, rng.bit_generator.state], default=str).encode())
         digest.update(sample.table.cells.tobytes() + sample.table.counts.tobytes())
         digest.update(f"{sample.table.levels} {sample.population_size}".encode())

@@ -12,6 +12,9 @@ AGREE, NEARLY = 1.01, 1.05
 FEWEST_ESS = 100.0
 """Effective draws below which a result is not to be trusted."""
 
+EXACT = 1e9
+"""Effective draws of a number that does not vary."""
+
 FEWEST_VALUES = 8
 """Values of a chain below which nothing is said of it."""
 
@@ -28,8 +31,8 @@ class Convergence:
         """From values by chain and draw (Vehtari et al. 2021, *Bayesian Analysis* 16)."""
         if values.shape[1] < FEWEST_VALUES:
             return cls(float("inf"), 0.0)
-        if np.ptp(values) == 0.0:
-            return cls(1.0, float(values.size))  # a number that cannot vary is known exactly
+        if np.ptp(values) <= 1e-9 * np.abs(values).max():
+            return cls(1.0, EXACT)  # a number that cannot vary is known
         # Imported here: it takes a second, which runs without chains should not pay.
         from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 
