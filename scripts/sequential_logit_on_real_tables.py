@@ -222,7 +222,7 @@ def report_comparison(options: argparse.Namespace) -> None:
     places = {(task.table, task.model): result for task, result in found.items()}
     ordered = [(place, places[place]) for place in _by_table(options.tables) if place in places]
     print("| table | model | tau1 | interval | truth | error | tau2 | interval | truth | error", end="")
-    print(" | AUC | calibration error | seconds |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    print(" | AUC | calibration error | by chance | seconds |\n" + "|---" * 14 + "|")
     for (name, model), result in ordered:
         print(f"| {name} | {model} | {_compared(result)} |")
     print("\nCalibration: mean r1 / share of population uniques (sample uniques), by r1:")
@@ -243,12 +243,13 @@ def _by_table(tables: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 def _compared(result: Result) -> str:
     if result.tau1 is None or result.tau2 is None or result.bins is None:
-        return f"{result.status}: {result.verdict}" + " |" * 10
+        return f"{result.status}: {result.verdict}" + " |" * 11
     taus = (
         f"{tau.estimate:,.0f} | {tau.low:,.0f}-{tau.high:,.0f} | {tau.truth:,.0f} | {tau.relative_error:+.0%}"
         for tau in (result.tau1, result.tau2)
     )
-    found = f"{result.auc:.3f} | {calibration_error(result.bins):.4f} | {result.seconds:.1f}"
+    error, by_chance = calibration_error(result.bins), calibration_by_chance(result.bins)
+    found = f"{result.auc:.3f} | {error:.4f} | {by_chance:.4f} | {result.seconds:.1f}"
     return " | ".join((*taus, found))
 
 
@@ -256,6 +257,13 @@ def calibration_error(bins: Sequence[Sequence[float]]) -> float:
     """The mean over the sample uniques of |mean r1 - share of population uniques| of their tenth of r1."""
     size, r1_sum, ones = np.array(bins, dtype=np.float64).T
     return float(np.abs(r1_sum - ones).sum() / size.sum())
+
+
+def calibration_by_chance(bins: Sequence[Sequence[float]]) -> float:
+    """What the calibration error of exact risks would be: the mean of |normal| with each tenth's deviation."""
+    size, r1_sum, _ = np.array(bins, dtype=np.float64).T
+    mean = np.divide(r1_sum, size, out=np.zeros_like(size), where=size > 0)
+    return float(np.sqrt(2 / np.pi * size * mean * (1 - mean)).sum() / size.sum())
 
 
 def _binned(bins: Iterable[Sequence[float]]) -> str:

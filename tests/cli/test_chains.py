@@ -73,7 +73,7 @@ def test_nothing_to_resume_is_said(keyhole: Callable[..., Any], survey: Path, ba
 def test_an_interrupted_run_leaves_a_result_and_resumes_to_the_uninterrupted_one(
     survey: Path, bands: Path, tmp_path: Path
 ) -> None:
-    length = ("--model-option", "most_sweeps=1500", "--target-ess", "1e9", "--quiet")
+    length = ("--model-option", "most_sweeps=800", "--target-ess", "1e9", "--quiet")
     start = [sys.executable, "-m", "keyhole", "assess", str(survey), *RUN, str(bands), *QUICK, *length]
     part, whole = tmp_path / "part", tmp_path / "whole"
     running = subprocess.Popen([*start, "--out", str(part)], env=os.environ)
