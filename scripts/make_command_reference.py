@@ -1,6 +1,8 @@
 """Write docs/reference/command-line.md from the commands themselves."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
 
@@ -25,10 +27,20 @@ def command_reference() -> str:
     group = typer.main.get_group(app)
     context = typer.Context(group, info_name="keyhole")
     parts = [HEAD]
-    for name, command in group.commands.items():
-        text = command.get_help(typer.Context(command, info_name=name, parent=context))
-        parts.append(f"## keyhole {name}\n\n```text\n{text.strip()}\n```\n")
+    parts += [part for name, command in group.commands.items() for part in _described(name, command, context)]
     return "\n".join(parts)
+
+
+def _described(name: str, command: Any, parent: Any) -> Iterator[str]:
+    """The help of a command, or of each command of a group."""
+    import typer
+
+    context = typer.Context(command, info_name=name, parent=parent)
+    if hasattr(command, "commands"):
+        for inner, its in command.commands.items():
+            yield from _described(inner, its, context)
+    else:
+        yield f"## {context.command_path}\n\n```text\n{command.get_help(context).strip()}\n```\n"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from keyhole.cli.assess import assess
 from keyhole.cli.demo import demo
 from keyhole.cli.keys import keys
 from keyhole.cli.models import models
+from keyhole.cli.zeros import zeros
 from keyhole.errors import DisclosureRiskError
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -32,6 +33,7 @@ app.command()(assess)
 app.command("compare", help="Run several models on the same file and show where they agree.")(assess)
 app.command()(models)
 app.command()(keys)
+app.add_typer(zeros)
 
 
 def _version(asked: bool) -> None:

@@ -1,5 +1,6 @@
 """The latent class model, also known as DPMPM."""
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ from keyhole.models.latent_class.state import LatentClasses
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 
-FIRST_CLASSES, MOST_CLASSES = 50, 400
-"""Classes at first, and at most, where their number is not given."""
+FEWEST_CLASSES, MOST_CLASSES, ENOUGH_RECORDS = 50, 400, 2000
+"""Classes at first, twice as many for every fourfold of these records, and at most, if they are not given."""
 
 NEAR = 0.9
 """Share of the classes which, once occupied, shows that the truncation binds."""
@@ -40,7 +41,8 @@ class LatentClass(ChainSettings):
     Attributes
     ----------
     classes
-        At most so many; 0 for enough: 50, doubled while nine tenths of them are occupied.
+        At most so many; 0 for enough: 50 or more by the size of the sample, doubled while nine tenths of them are
+        occupied.
     prior
         Of a class's level probabilities: ``marginal``, around the learned marginal law of each key with a learned
         mass, or ``uniform``, as in the papers.
@@ -69,7 +71,7 @@ class LatentClass(ChainSettings):
             sample.zeros.check(sample.table)
         begun = time.monotonic()
         tree = CellTree.of(sample.table.levels, sample.table.cells, sample.table.counts)
-        classes = self.classes or FIRST_CLASSES
+        classes = self.classes or first_classes(sample.sample_size)
         while True:
             found = run_chains(
                 self._sampler(sample, classes),
@@ -90,6 +92,18 @@ class LatentClass(ChainSettings):
         diagram = None if sample.zeros is None else sample.zeros.small_diagram
         prior = cast(Literal["uniform", "marginal"], self.prior)
         return LatentClassSampler(sample.table.levels, classes, prior, diagram=diagram)
+
+
+def first_classes(records: int) -> int:
+    """The truncation to begin with.
+
+    Examples
+    --------
+    >>> [first_classes(records) for records in (500, 2_000, 8_000, 10_000, 10**6)]
+    [50, 50, 100, 200, 400]
+    """
+    doublings = max(math.ceil(math.log(records / ENOUGH_RECORDS, 4)), 0) if records else 0
+    return min(FEWEST_CLASSES << doublings, MOST_CLASSES)
 
 
 def _most_occupied(found: Chains[LatentClasses]) -> int:
