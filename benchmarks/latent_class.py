@@ -1,8 +1,8 @@
 """What does a sweep of the latent class sampler cost, and how does it grow with the sample?
 
-People of latent classes on 14 keys of 2 to 7 levels, 10,000 records, at most 50 classes. A sweep is compared with a
-NumPy pass over the same distinct cells that does nothing but multiply the class-conditional probabilities. Processor
-seconds of one run; only the ratio means anything. Then the time of a sweep for samples up to a million records.
+People of latent classes on 14 keys of 2 to 7 levels, 10,000 records, at most 50 classes. A sweep is compared with
+a NumPy pass over the same distinct cells that does nothing but multiply the class-conditional probabilities.
+Processor seconds of one run; only the ratio means anything. Then a sweep's time for up to a million records.
 
     python benchmarks/latent_class.py
 """

@@ -175,7 +175,7 @@ _ENTRIES = (
         f"{_LOGLINEAR}.chosen:PoissonLasso",
         "Tibshirani (1996), Journal of the Royal Statistical Society B 58; derived on its page",
         "As two-way where pairs of levels are sparse: interactions are shrunk, and no combination is impossible.",
-        "Slow on large tables; shrinkage towards independence overstates risk, cross-validation decides how much.",
+        "Slow on large tables; its intervals take the chosen penalty as known.",
     ),
     Entry(
         "lancaster",
