@@ -92,4 +92,5 @@ def test_an_interrupted_run_leaves_a_result_and_resumes_to_the_uninterrupted_one
     subprocess.run([*start, "--resume", str(part)], check=False, timeout=120)
     subprocess.run([*start, "--out", str(whole)], check=False, timeout=120)
     assert result(part / "result.json")["tau1"] == result(whole / "result.json")["tau1"]
-    assert not list(part.glob("checkpoint-*.npz"))
+    # The limit of sweeps ended both, so their chains are kept for a longer run.
+    assert sorted(path.name for path in part.glob("*.npz")) == sorted(path.name for path in whole.glob("*.npz"))

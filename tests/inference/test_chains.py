@@ -143,7 +143,7 @@ def test_a_time_limit_leaves_whole_rounds_and_says_so() -> None:
 
 
 def test_no_time_at_all_gives_no_number() -> None:
-    with pytest.raises(FitFailed, match="before the first draws"):
+    with pytest.raises(FitFailed, match="before there were draws"):
         run(Dirichlet(pause=0.01), max_seconds=0.01)
 
 
@@ -197,3 +197,18 @@ def test_calibration_accepts_the_sampler_and_rejects_the_broken_one() -> None:
     wrong = calibration_ranks(replace(Dirichlet(), wrong=True), levels, **options, rng=np.random.default_rng(6))
     assert min(uniformity(right[:, i]) for i in range(2)) > 1e-3
     assert min(uniformity(wrong[:, i]) for i in range(2)) < 1e-4
+
+
+def test_a_warm_up_that_is_not_over_gives_no_number() -> None:
+    with pytest.raises(ValueError, match="leaves none"):
+        Schedule(warmup=600, most_sweeps=600)
+    with pytest.raises(FitFailed, match="before there were draws"):
+        run(Dirichlet(pause=1e-3), warmup=10_000, max_seconds=0.3)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"PK\x03\x04 cut off", np.lib.format.MAGIC_PREFIX])
+def test_a_damaged_checkpoint_is_said_to_be_none(tmp_path: Path, damaged: bytes) -> None:
+    path = tmp_path / "part.npz"
+    path.write_bytes(damaged)
+    with pytest.raises(InvalidCheckpoint, match="not a checkpoint"):
+        Checkpoint(path, "a").read(Weights)

@@ -75,6 +75,15 @@ def main() -> NoReturn:
         )
         sys.exit(FAULT)
     except KeyboardInterrupt:
-        print("keyhole: interrupted", file=sys.stderr)
+        _say_interrupted()
         sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        # Typer turns an interruption into this exit without a word; interrupted chains say so themselves.
+        if end.code == INTERRUPTED and isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            _say_interrupted()
+        raise
     sys.exit(0)
+
+
+def _say_interrupted() -> None:
+    print("keyhole: interrupted; nothing was written", file=sys.stderr)

@@ -69,6 +69,14 @@ class Outputs:
         """What the files of unfinished chains are called; none without a folder to put them in."""
         return None if self.folder is None else self.folder / f"{CHECKPOINT}.npz"
 
+    def tell_how_to_go_on(self) -> None:
+        """Chains that did not come to their end were kept, if there is a folder for them."""
+        if self.folder is not None and not self.quiet:
+            sys.stderr.write(
+                "The chains are not at their end and are kept: the same command with "
+                f"--resume {self.folder} instead of --out goes on.\n"
+            )
+
     def remove_checkpoints(self) -> None:
         """Nothing is left to resume."""
         if self.folder is not None:

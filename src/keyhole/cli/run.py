@@ -86,9 +86,12 @@ def assess_and_deliver(
             warnings=job.warnings,
         )
     deliver(outputs, job, comparison, report, command=choice.command, truth=truth)
+    if any(found.unfinished for found in comparison.assessments):
+        outputs.tell_how_to_go_on()
+    else:
+        outputs.remove_checkpoints()
     if any(found.interrupted for found in comparison.assessments):
         raise typer.Exit(INTERRUPTED)
-    outputs.remove_checkpoints()
     doubtful = any(found.status != "ok" for found in comparison.assessments)
     if comparison.recommended is None or (doubtful and not choice.automatic):
         raise typer.Exit(UNTRUSTED)

@@ -99,5 +99,7 @@ class Chain(Generic[State]):
         )
 
     def used(self, unused_looks: int) -> list[NDArray[np.float32]]:
-        """The kept laws after the warm-up."""
-        return self.laws[-(-unused_looks // self.stride) :]
+        """The kept laws after the warm-up; the last one where thinning left none."""
+        if self.looks <= unused_looks:
+            return []
+        return self.laws[-(-unused_looks // self.stride) :] or self.laws[-1:]

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib.metadata import version
 from pathlib import Path
 
 from numpy.random import Generator
@@ -66,7 +67,9 @@ class ChainSettings:
             return None
         named = Path(self.checkpoint)
         lasting = {name: value for name, value in self.settings.items() if name not in MAY_CHANGE}
-        digest = hashlib.sha256(json.dumps([part, lasting, rng.bit_generator.state], default=str).encode())
+        digest = hashlib.sha256(
+            json.dumps([version("keyhole"), part, lasting, rng.bit_generator.state], default=str).encode()
+        )
         digest.update(sample.table.cells.tobytes() + sample.table.counts.tobytes())
         digest.update(f"{sample.table.levels} {sample.population_size}".encode())
         if sample.zeros is not None:

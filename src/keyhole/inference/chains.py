@@ -109,14 +109,15 @@ def run_chains(
         except TimeoutError:
             ending = "time"
         except KeyboardInterrupt:
-            if not chains[0].looks:
-                raise
             ending = "interrupted"
-    if not chains[0].looks:
-        raise FitFailed(f"The time limit of {schedule.max_seconds:.3g} s was over before the first draws.")
-    if checkpoint is not None:
+    if checkpoint is not None and chains[0].sweeps:
         checkpoint.write(chains, always=True)
-    return Chains(tuple(chains), schedule, ending, time.monotonic() - begun)
+    found = Chains(tuple(chains), schedule, ending, time.monotonic() - begun)
+    if not all(found.laws):
+        if ending == "interrupted":
+            raise KeyboardInterrupt
+        raise FitFailed("The time limit was over before there were draws to use.")
+    return found
 
 
 def _converged(chains: Sequence[Chain[State]], schedule: Schedule) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -80,10 +81,10 @@ class Checkpoint:
         if not self.path.is_file():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = dict(stored)
             about = json.loads(arrays["about"].tobytes())
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             raise InvalidCheckpoint(f"{self.path} is not a checkpoint of chains.") from error
         if about.get("format") != FORMAT or about.get("fingerprint") != self.fingerprint:
             raise InvalidCheckpoint(

@@ -36,6 +36,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.chains < 1 or self.most_sweeps < ROUND:
             raise ValueError(f"A run needs at least one chain and {ROUND} sweeps.")
+        if self.warmup is not None and self.warmup + ROUND > self.most_sweeps:
+            raise ValueError(f"A warm-up of {self.warmup:,} sweeps leaves none of {self.most_sweeps:,} to use.")
         if not self.target_ess > 0 or (self.warmup is not None and self.warmup < 0):
             raise ValueError("The target of effective draws must be positive and the warm-up not negative.")
         if self.max_seconds is not None and not self.max_seconds > 0:

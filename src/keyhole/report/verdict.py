@@ -320,17 +320,17 @@ def _misfit(comparison: Comparison, chosen: RiskAssessment) -> list[Statement]:
 
 
 def _track_record(chosen: RiskAssessment) -> list[Statement]:
-    """The record on real populations; beside a good one, what raises a doubt in this file all the same."""
-    if chosen.record is not None:
-        doubts = [clean(check.words) for check in chosen.diagnostics if check.verdict == "caution"]
-        return [
-            Statement("How far to believe it", clean(chosen.record.words)),
-            *([Statement("What raises a doubt here", " ".join(doubts))] if doubts else []),
-        ]
+    """The record on real populations, and what raises a doubt in this file beside it."""
+    checks = chosen.diagnostics
+    doubts = [clean(check.words) for check in checks if check.verdict == "caution" and check.name != TRACK_RECORD]
+    model = "" if chosen.record is not None else f"{clean(chosen.model)}: "
     return [
-        Statement("How far to believe it", f"{clean(chosen.model)}: {check.words}")
-        for check in chosen.diagnostics
-        if check.name == TRACK_RECORD
+        *(
+            Statement("How far to believe it", f"{model}{clean(check.words)}")
+            for check in checks
+            if check.name == TRACK_RECORD
+        ),
+        *([Statement("What raises a doubt here", " ".join(doubts))] if doubts else []),
     ]
 
 

@@ -90,9 +90,19 @@ class RiskAssessment:
     draws: Mapping[str, Vector] | None = field(default=None, repr=False)
 
     @property
+    def ending(self) -> str | None:
+        """Why chains ended before they had converged; None if they had, or if there are none."""
+        return next((str(check.value) for check in self.diagnostics if check.name == "ending"), None)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether chains could go on where they were stopped."""
+        return self.ending is not None
+
+    @property
     def interrupted(self) -> bool:
         """Whether somebody stopped the chains; what they had found by then is here."""
-        return any(check.name == "ending" and check.value == "interrupted" for check in self.diagnostics)
+        return self.ending == "interrupted"
 
     @property
     def size_index_misfit(self) -> float | None:

@@ -272,3 +272,18 @@ def test_cells_so_unlikely_that_products_vanish_are_still_allocated() -> None:
     member, _, _ = sampler.allocation(state, tree, rng)
     assert set(member.tolist()) <= {0, 1, 2}
     assert np.isfinite(member).all()
+
+
+def test_odds_beyond_the_largest_number_deal_records_where_they_belong() -> None:
+    """A hundred keys make odds that no number holds; two kinds of records must not be dealt into mixed halves."""
+    rng = np.random.default_rng(9)
+    sampler = LatentClassSampler((2,) * 120, classes=3, prior="uniform")
+    tree = CellTree.of(sampler.sizes, np.repeat([[0] * 120, [1] * 120], 2, axis=0))
+    cell_of = np.repeat(np.arange(2), tree.counts)
+    parameters, mass = np.full(240, 0.0005), np.full(120, 0.001)
+    for _ in range(200):
+        member, sizes = np.zeros(4, dtype=np.int64), np.array([4, 0, 0])
+        counts = np.zeros((240, 3), dtype=np.int64)
+        np.add.at(counts, (tree.rows[cell_of], member[:, None]), 1)
+        kernels.split_or_merge(tree.rows, cell_of, parameters, mass, 1.0, rng, member, sizes, counts)
+        assert len(set(zip(cell_of.tolist(), member.tolist(), strict=True))) < 4

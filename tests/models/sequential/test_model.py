@@ -11,7 +11,7 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.sequential import shift as module
 from keyhole.models.sequential.cell_posterior import CellPosterior
-from keyhole.models.sequential.checks import diagnose
+from keyhole.models.sequential.checks import ByOrder, diagnose
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.scatter import Scatter
@@ -107,9 +107,12 @@ def test_a_repeated_key_is_pointed_out() -> None:
     assert verdicts == {"caution"}
 
 
-def diagnosed(sample: Sample, by_order: tuple[list[float], list[float]], shift: Shift) -> dict[str, Diagnostic]:
+def diagnosed(
+    sample: Sample, by_order: tuple[list[float], list[float]], shift: Shift, deviation: float = 50.0
+) -> dict[str, Diagnostic]:
     tau1, tau2 = map(np.array, by_order)
-    lines = diagnose(sample, (), shift, Dependence((), (), ()), -5.0, (tau1, tau2))
+    found = ByOrder(tau1, tau2, np.full(len(tau1), deviation), np.full(len(tau2), deviation))
+    lines = diagnose(sample, (), shift, Dependence((), (), ()), -5.0, found)
     return {line.name: line for line in lines}
 
 
@@ -128,6 +131,14 @@ def test_orders_that_disagree(tau1: list[float], verdict: str, words: str) -> No
     assert words in line.words
     other = diagnosed(some_sample(), ([200.0] * len(tau1), tau1), Shift(0.0, 0.1))["order_spread"]
     assert other.verdict == verdict
+
+
+@pytest.mark.parametrize(("deviation", "verdict"), [(2.0, "good"), (1.0, "caution")])
+def test_orders_that_disagree_beyond_their_intervals(deviation: float, verdict: str) -> None:
+    orders = ([100.0, 103.0, 106.0], [200.0] * 3)
+    line = diagnosed(some_sample(), orders, Shift(0.0, 0.1), deviation)["order_spread"]
+    assert line.verdict == verdict
+    assert ("nothing in common" in line.words) == (verdict == "caution")
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(499, "untrusted"), (500, "good")])

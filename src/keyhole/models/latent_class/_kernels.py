@@ -375,14 +375,17 @@ def split_or_merge(rows, cell_of, prior, mass, concentration, rng, member, sizes
     log_dealt = 0.0
     for position in range(found):
         own = rows[cell_of[crowd[position]]]
-        odds = people[1] / people[0]
+        log_odds = math.log(people[1] / people[0])
         for t in range(keys):
             row = own[t]
-            odds *= (tally[1, row] + prior[row]) / (tally[0, row] + prior[row])
-            odds *= (people[0] + mass[t]) / (people[1] + mass[t])
-        moves = rng.random() * (1.0 + odds) < odds if splits else member[crowd[position]] == guest
+            odds = (tally[1, row] + prior[row]) / (tally[0, row] + prior[row])
+            log_odds += math.log(odds * ((people[0] + mass[t]) / (people[1] + mass[t])))
+        u = 1.0 - rng.random()
+        moves = math.log(u) - math.log1p(-u) < log_odds if splits else member[crowd[position]] == guest
         guests[position] = moves
-        log_dealt += (math.log(odds) if moves else 0.0) - math.log1p(odds)
+        # log of the logistic function of plus or minus the log odds
+        against = -log_odds if moves else log_odds
+        log_dealt -= against + math.log1p(math.exp(-against)) if against > 0.0 else math.log1p(math.exp(against))
         side = 1 if moves else 0
         people[side] += 1.0
         for t in range(keys):

@@ -83,8 +83,11 @@ class LatentClass(ChainSettings):
                 checkpoint=self.checkpoint_of(f"{self.name}-{classes}", sample, rng),
             )
             binds = _most_occupied(found) >= NEAR * classes
+            left = self.schedule.after(time.monotonic() - begun).max_seconds
             if self.classes or not binds or 2 * classes > MOST_CLASSES or found.ending in ("interrupted", "time"):
                 break
+            if left is not None and left < found.seconds:
+                break  # more classes take longer than these did
             classes *= 2
         return SampledFit(sample, found, (*_remarks(found, classes, binds), *ignored_weights(sample), UNTRIED))
 

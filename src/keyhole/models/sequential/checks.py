@@ -1,6 +1,7 @@
 """What can go wrong with a sequential logit, in words."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,12 +37,12 @@ def diagnose(
     shift: Shift,
     dependence: Dependence,
     log_score: float,
-    by_order: tuple[Vector, Vector],
+    by_order: "ByOrder",
 ) -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
     names = [key.name for key in sample.table.keys]
     found = [_convergence(laws), _penalties(laws), _separation(laws, names), _shift(shift)]
-    if len(by_order[0]) != 1:
+    if len(by_order.tau1) != 1:
         found.append(_orders(by_order))
     if sample.uniques and sample.unsampled_size:
         found += [_size(sample), _population(sample)]
@@ -110,16 +111,39 @@ def _population(sample: Sample) -> Diagnostic:
     return Diagnostic("population_size", people, "good", f"The population has {people:,} people.")
 
 
-def _orders(by_order: tuple[Vector, Vector]) -> Diagnostic:
-    tau1, tau2 = by_order
-    spread = max((_half_range(tau) for tau in (tau1, tau2)), default=0.0)
+@dataclass(frozen=True, eq=False)
+class ByOrder:
+    """tau1 and tau2 of each order alone, and the standard deviations of their predictions."""
+
+    tau1: Vector
+    tau2: Vector
+    deviation1: Vector
+    deviation2: Vector
+
+    @property
+    def spread(self) -> float:
+        """Half the range over the orders, as a share of their mean."""
+        return max(_half_range(tau) for tau in (self.tau1, self.tau2))
+
+    @property
+    def apart(self) -> bool:
+        """Whether the 95% intervals of two orders have nothing in common."""
+        pairs = ((self.tau1, self.deviation1), (self.tau2, self.deviation2))
+        return any(
+            bool(len(tau)) and float((tau - 1.96 * sd).max()) > float((tau + 1.96 * sd).min()) for tau, sd in pairs
+        )
+
+
+def _orders(by_order: ByOrder) -> Diagnostic:
+    spread = by_order.spread
     verdict: Verdict = "good"
-    words = f"The {len(tau1)} orders of the keys differ by up to {100 * spread:.0f}% from their middle."
+    words = f"The {len(by_order.tau1)} orders of the keys differ by up to {100 * spread:.0f}% from their middle."
     if spread > GRAVE_DISAGREEMENT:
         verdict = "untrusted"
         words += " The number depends on an arbitrary choice."
-    elif spread > DISAGREEMENT:
+    elif spread > DISAGREEMENT or by_order.apart:
         verdict = "caution"
+        words += " The intervals of single orders have nothing in common." if by_order.apart else ""
         words += " The interval does not hold this."
     return Diagnostic("order_spread", spread, verdict, words)
 

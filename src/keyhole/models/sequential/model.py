@@ -16,7 +16,7 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.threads import processors
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
-from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, diagnose
+from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, ByOrder, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.observed import Observed
@@ -213,15 +213,27 @@ class SequentialLogitFit:
         likewise &= self.sample.population_size <= LARGEST_POPULATION
         return bool(likewise and self.sample.uniques and self.sample.unsampled_size)
 
-    def _by_order(self) -> tuple[Vector, Vector]:
-        """tau1 and tau2 of each order alone, at the mean of the posterior of the parameters."""
+    def _by_order(self) -> ByOrder:
+        """tau1 and tau2 of each order alone, at the mean of the posterior of the parameters.
+
+        Their deviations hold what chance makes of the unsampled counts (for tau2 at most: 1/(1 + U) lies between 0
+        and 1) and the common shift.
+        """
         unique, (sampled, trials) = self.sample.table.uniques, self.sides
         found = []
         for law in self.laws:
             own = CellPosterior.pooled([law.moments[unique]])
-            alone = Scatter.of(self.sample.sample_size).around(own, sampled).unsampled(trials, self.shift.mean)
-            found.append((float(alone.prob_none().sum()), float(alone.mean_match().sum())))
-        return np.array([one for one, _ in found]), np.array([two for _, two in found])
+            cells = Scatter.of(self.sample.sample_size).around(own, sampled)
+            alone = cells.unsampled(trials, self.shift.mean)
+            shifted = cells.unsampled(trials, self.shift.mean + self.shift.deviation)
+            for risk, moved in (
+                (alone.prob_none(), shifted.prob_none()),
+                (alone.mean_match(), shifted.mean_match()),
+            ):
+                tau, chance = float(risk.sum()), float((risk * (1.0 - risk)).sum())
+                found.append((tau, float(np.sqrt(chance + (float(moved.sum()) - tau) ** 2))))
+        by_order = np.array(found).reshape(-1, 2, 2)
+        return ByOrder(by_order[:, 0, 0], by_order[:, 1, 0], by_order[:, 0, 1], by_order[:, 1, 1])
 
     def simulate(self, size: int, rng: Generator) -> Codes:
         """Records of a population like this one, as codes of the table's levels; each from one order's law."""
