@@ -32,7 +32,7 @@ def shown_on_its_page() -> TrackRecord:
     lowest, highest, covered, samples = 0, 0, 0, 0
     for line in OWN_PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == 14 and cells[0] in TABLES:
+        if len(cells) == 14 and cells[0] in TABLES and cells[1].replace(",", "").isdecimal():
             low, high = (int(part.strip(" %")) for part in cells[5].split(","))
             lowest, highest = min(lowest, low), max(highest, high)
             samples += int(cells[2])
