@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from keyhole.arrays import Codes, Vector
-from keyhole.models.latent_class import _kernels as kernels
+from keyhole.models.latent_class._split_kernels import split_or_merge
 from keyhole.models.latent_class.cell_tree import CellTree
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
@@ -209,7 +209,7 @@ def test_a_split_and_a_merge_leave_the_tallies_right() -> None:
     cell_of = np.repeat(np.arange(len(tree.counts)), tree.counts)
     parameters = sampler._parameters(state), state.mass[sampler.key_of[tree.rows[0]]]
     for _ in range(300):
-        accepted += kernels.split_or_merge(tree.rows, cell_of, *parameters, 1.0, rng, member, sizes, counts)
+        accepted += split_or_merge(tree.rows, cell_of, *parameters, 1.0, rng, member, sizes, counts)
         np.testing.assert_array_equal(np.bincount(member, minlength=6), sizes)
         again = np.zeros_like(counts)
         np.add.at(again, (tree.rows[cell_of], member[:, None]), 1)
@@ -285,5 +285,5 @@ def test_odds_beyond_the_largest_number_deal_records_where_they_belong() -> None
         member, sizes = np.zeros(4, dtype=np.int64), np.array([4, 0, 0])
         counts = np.zeros((240, 3), dtype=np.int64)
         np.add.at(counts, (tree.rows[cell_of], member[:, None]), 1)
-        kernels.split_or_merge(tree.rows, cell_of, parameters, mass, 1.0, rng, member, sizes, counts)
+        split_or_merge(tree.rows, cell_of, parameters, mass, 1.0, rng, member, sizes, counts)
         assert len(set(zip(cell_of.tolist(), member.tolist(), strict=True))) < 4

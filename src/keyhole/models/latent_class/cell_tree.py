@@ -38,12 +38,23 @@ class CellTree:
         turned = np.ascontiguousarray(codes[:, order])
         first, cell = rank_rows(Packing(tuple(sizes[j] for j in order)).pack(turned))
         rows = (turned[first].astype(np.int64) + begins[order]).astype(np.int32)
-        differs = np.ones(rows.shape, dtype=bool)
-        differs[1:] = rows[1:] != rows[:-1]
         records = np.ones(len(codes), dtype=np.int64) if counts is None else counts
         summed = np.bincount(cell, records, len(first)).astype(np.int64)
-        return cls(rows, differs.argmax(axis=1).astype(np.int32), summed)
+        return cls(rows, first_difference(rows), summed)
 
     @property
     def records(self) -> int:
         return int(self.counts.sum())
+
+
+def first_difference(rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The first column in which each row differs from the one before it; 0 for the first row.
+
+    Examples
+    --------
+    >>> first_difference(np.array([[4, 7], [4, 8], [5, 8]], dtype=np.int32)).tolist()
+    [0, 1, 0]
+    """
+    differs = np.ones(rows.shape, dtype=bool)
+    differs[1:] = rows[1:] != rows[:-1]
+    return np.asarray(differs.argmax(axis=1), dtype=np.int32)

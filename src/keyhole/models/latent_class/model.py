@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -61,10 +60,6 @@ class LatentClass(ChainSettings):
     @property
     def name(self) -> str:
         return "latent-class"
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return super().settings
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> SampledFit:
         if sample.zeros is not None:

@@ -21,8 +21,10 @@ import numpy as np
 from numpy.random import Generator
 
 from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.models.latent_class import _admissible_kernels as admissible
 from keyhole.models.latent_class import _kernels as kernels
-from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class._split_kernels import split_or_merge
+from keyhole.models.latent_class.cell_tree import CellTree, first_difference
 from keyhole.models.latent_class.flat_diagram import FlatDiagram
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.table.decision_diagram import DecisionDiagram
@@ -97,7 +99,7 @@ class LatentClassSampler:
         if self._flat is not None:
             order = np.argsort(member, kind="stable")
             drawn = np.empty_like(codes)
-            kernels.draw_admissible_cells(
+            admissible.draw_admissible_cells(
                 member[order], state.log_theta, self.begins, *self._flat.arrays, rng, drawn
             )  # type: ignore[call-arg]
             codes[order] = drawn
@@ -135,9 +137,7 @@ class LatentClassSampler:
             cell_of = np.repeat(np.arange(len(tree.counts)), tree.counts)
             parameters = self._parameters(state), state.mass[self.key_of[tree.rows[0]]]
             for _ in range(self.splits):
-                state.accepted += kernels.split_or_merge(
-                    tree.rows, cell_of, *parameters, state.concentration, rng, member, sizes, counts
-                )
+                split_or_merge(tree.rows, cell_of, *parameters, state.concentration, rng, member, sizes, counts)
         label = np.arange(self.classes)
         kernels.swap_labels(sizes, state.concentration, rng, label)
         state.log_theta = np.ascontiguousarray(state.log_theta[:, label])
@@ -170,10 +170,8 @@ class LatentClassSampler:
 
     def probabilities(self, state: LatentClasses, cells: Codes, rng: Generator) -> Vector:
         rows = (cells + self.begins[:-1]).astype(np.int32)
-        differs = np.ones(rows.shape, dtype=bool)
-        differs[1:] = rows[1:] != rows[:-1]
         found = np.empty(len(rows))
-        depth = differs.argmax(axis=1).astype(np.int32)
+        depth = first_difference(rows)
         kernels.cell_probabilities(rows, depth, np.exp(state.log_theta), state.log_theta, *_weights(state), found)
         return found
 
@@ -212,13 +210,13 @@ class LatentClassSampler:
             state.concentration = float(rng.gamma(shape + self.classes - 1, 1.0 / (rate - lost)))
         parameters = self._parameters(state)
         if self._flat is None or not sizes.any() or first:
-            kernels.draw_levels(
-                parameters, counts, self.begins, rng, state.log_theta, np.empty_like(state.log_theta)
-            )
+            kernels.draw_levels(parameters, counts, self.begins, rng, state.log_theta)
             if self._flat is not None:
-                kernels.log_admissible_mass(state.log_theta, self.begins, *self._flat.arrays, state.log_admissible)  # type: ignore[call-arg]
+                admissible.log_admissible_mass(
+                    state.log_theta, self.begins, *self._flat.arrays, state.log_admissible
+                )  # type: ignore[call-arg]
         else:
-            kernels.draw_admissible_levels(
+            admissible.draw_admissible_levels(
                 parameters,
                 counts,
                 sizes,

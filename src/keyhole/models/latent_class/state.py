@@ -28,8 +28,6 @@ class LatentClasses:
         How many records there are.
     occupied
         Classes that had records in the last sweep.
-    accepted
-        Splits and merges that were accepted so far.
     """
 
     log_weight: Vector = field(repr=False)
@@ -40,4 +38,3 @@ class LatentClasses:
     concentration: float
     records: int
     occupied: int = 0
-    accepted: int = 0

@@ -1,7 +1,7 @@
 """The two mixed membership models as risk models: settings and fit."""
 
 import time
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,7 +24,7 @@ MOST_COMPONENTS = 1000
 
 
 @dataclass(frozen=True)
-class _Membership(ChainSettings):
+class _Membership(ChainSettings, ABC):
     """What both models can be told beside how long chains run: priors."""
 
     prior: str = "marginal"
@@ -38,10 +38,6 @@ class _Membership(ChainSettings):
         for option in ("alpha_shape", "alpha_rate", "alpha0_shape", "alpha0_rate"):
             if not getattr(self, option, 1.0) > 0:
                 raise UnknownModel(f"The option {option} must be positive, found {getattr(self, option)}.")
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return super().settings
 
     def _sampler(self, sample: Sample, components: int, above: GammaPrior) -> MembershipSampler:
         prior, own = cast(Prior, self.prior), GammaPrior(self.alpha_shape, self.alpha_rate)
@@ -60,8 +56,9 @@ class _Membership(ChainSettings):
         return fit_sampler(sampler, sample, schedule, remarks, checkpoint, rng=rng, progress=progress)
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        raise NotImplementedError
+        """What the user types."""
 
 
 @dataclass(frozen=True)
