@@ -8,6 +8,7 @@ from keyhole.errors import NotConverged
 from keyhole.inference.dependence import Dependence, PairDependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath, PathStep
+from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
 from keyhole.risk.assess import assess_risk, risk_of_laws
 from tests.risk.samples import Geometric, GeometricCounts, random_sample
 
@@ -31,6 +32,23 @@ def test_interval_of_a_plug_in_is_the_predictive_one() -> None:
     # 2,000 draws place a tail probability of 2.5% within 1% (three standard errors).
     assert exact.ppf(0.015) <= found.tau1.low <= exact.ppf(0.035)
     assert exact.ppf(0.965) <= found.tau1.high <= exact.ppf(0.985)
+
+
+def test_intervals_of_an_estimated_plug_in_are_about_its_estimates() -> None:
+    """Draws with the estimation error alone are not: tau1 comes out higher and tau2 lower."""
+    rng = np.random.default_rng(1)
+    noise = np.repeat(0.7 * rng.standard_normal((4000, 1)), 300, axis=1)
+    law = PerturbedPoissonUnsampled(rng.uniform(0.5, 6.0, 300), noise)
+    drawn = [law.draw(rng) for _ in range(3000)]
+    bare = np.array([[(one == 0).sum(), (1 / (1 + one)).sum()] for one in drawn])
+    tau1, tau2, _ = risk_of_laws([law], rng=rng)
+    for tau, values in zip((tau1, tau2), bare.T, strict=True):
+        low, high = np.quantile(values, [0.025, 0.975])
+        ratio = tau.estimate / values.mean()
+        assert abs(ratio - 1) > 0.02
+        assert (tau.low, tau.high) == pytest.approx((low * ratio, high * ratio), rel=0.1, abs=1.5)
+    assert float(tau1.low).is_integer()
+    assert float(tau1.high).is_integer()
 
 
 def test_interval_of_many_laws_includes_the_parameters() -> None:

@@ -93,7 +93,8 @@ def risk_of_laws(
 
     Estimates average the closed forms over all laws. Intervals are quantiles of joint draws of the unsampled
     counts, one per law, so they hold the randomness of the population as well as that of the parameters; with
-    very many uniques only some of the laws are drawn from, evenly spread. The laws are streamed.
+    very many uniques only some of the laws are drawn from, evenly spread. The laws are streamed. The draws of a
+    single law are scaled so that their mean is its closed form.
 
     Parameters
     ----------
@@ -158,10 +159,10 @@ class _Sums:
         self._drawn2.append(float((1.0 / (1.0 + unsampled)).sum()))
 
     def tau1(self) -> RiskEstimate:
-        return self._estimate(self._expected1, self._drawn1)
+        return self._estimate(self._expected1, self._drawn1, whole=True)
 
     def tau2(self) -> RiskEstimate:
-        return self._estimate(self._expected2, self._drawn2)
+        return self._estimate(self._expected2, self._drawn2, whole=False)
 
     def records(self) -> RecordRisk:
         r1, r2 = self._every_cell(self._r1 / self.laws), self._every_cell(self._r2 / self.laws)
@@ -177,9 +178,13 @@ class _Sums:
     def _tails(self) -> tuple[float, float]:
         return (1 - self._level) / 2, (1 + self._level) / 2
 
-    def _estimate(self, expected: list[float], drawn: list[float]) -> RiskEstimate:
+    def _estimate(self, expected: list[float], drawn: list[float], *, whole: bool) -> RiskEstimate:
         # Quantiles of the draws themselves: an interval for a count ends at counts.
         low, high = np.quantile(drawn, self._tails(), method="inverted_cdf")
+        if len(expected) == 1:
+            low, high = np.minimum(np.array([low, high]) * _off_centre(expected[0], drawn), self._cells)
+            if whole:
+                low, high = np.rint([low, high])
         spread = float(np.std(expected, ddof=1)) if len(expected) > 1 else None
         return RiskEstimate(
             estimate=float(np.mean(expected)),
@@ -189,6 +194,16 @@ class _Sums:
             mcse=0.0 if spread is None else spread / float(np.sqrt(self._effective or len(expected))),
             expected_sd=spread,
         )
+
+
+def _off_centre(expected: float, drawn: list[float]) -> float:
+    """The closed form of a plug-in law over the mean of its draws.
+
+    The closed form says where tau is, and the draws how far the truth may be from there. With estimation error in
+    them their mean is another: risk is curved in what is estimated.
+    """
+    mean = float(np.mean(drawn))
+    return expected / mean if mean > 0 else 1.0
 
 
 def _every_cell(fit: Fit) -> Vector | None:
