@@ -64,7 +64,7 @@ def test_a_census_needs_no_estimate(compared: Any, sample: Sample, toy: Any) -> 
     report = report_of(compared(toy(), on=census))
     assert report.verdict.headline == f"{sample.uniques} records are unique, for certain."
     assert "holds the whole population" in told(report)
-    assert "treats every unique record alike" not in told(report)
+    assert "gives every unique record the same chance" not in told(report)
     assert "What would help most" in told(report)
 
 
@@ -96,7 +96,7 @@ def test_almost_no_risk_is_not_called_zero(compared: Any, toy: Any) -> None:
 
 def test_models_that_treat_every_unique_alike_are_named(compared: Any, toy: Any) -> None:
     report = report_of(compared(toy("pitman", mean=1.0)))
-    assert "treats every unique record alike (each a chance of 37%" in point(report, "Who is exposed")
+    assert "gives every unique record the same chance, 37%," in point(report, "Who is exposed")
     assert report.distribution is not None
     assert report.distribution.same == pytest.approx(np.exp(-1.0))
 

@@ -40,11 +40,14 @@ class ModelPath:
         The candidates.
     chosen
         The position of the one that was taken.
+    given
+        Whether the user named it.
     """
 
     along: str
     steps: tuple[PathStep, ...]
     chosen: int
+    given: bool = False
 
 
 @runtime_checkable

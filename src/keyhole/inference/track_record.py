@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keyhole.inference.fit import Diagnostic
+from keyhole.population.sample import Sample
 
 TRACK_RECORD = "track_record"
 """Name of the diagnostic that carries the record."""
@@ -12,9 +13,13 @@ UNTRIED = Diagnostic(
     TRACK_RECORD,
     "none",
     "caution",
-    "This model was not tried on samples of real populations with known truth: take it as a second opinion.",
+    "With these settings this model was not tried on samples of real populations like this one with known truth: "
+    "take it as a second opinion.",
 )
 """What a model without a record says of itself."""
+
+SMALLEST = 1000
+"""Records of the smallest samples that records come from."""
 
 GOOD_PERCENT = 90
 """Per cent of the samples whose 95% intervals must have covered the truth for a record to be good."""
@@ -69,6 +74,12 @@ class TrackRecord:
         if self.highest <= 0:
             return f"{-self.highest} to {-self.lowest}% too low"
         return f"from {-self.lowest}% too low to {self.highest}% too high"
+
+
+def record_on(sample: Sample, record: TrackRecord | None) -> Diagnostic:
+    """A model's record, if the samples it comes from were like this one: large, without weights, without zeros."""
+    alike = sample.sample_size >= SMALLEST and sample.table.weights is None and sample.zeros is None
+    return record.diagnostic() if record is not None and alike else UNTRIED
 
 
 def good_record(diagnostics: Iterable[Diagnostic]) -> Diagnostic | None:

@@ -11,9 +11,11 @@ is the chance that a person of the cell is in the sample. Unequal weights cost p
 :math:`n_e = (\sum \tilde w)^2 / \sum \tilde w^2` records (Kish).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from keyhole.arrays import Vector
+from keyhole.arrays import Codes, Vector
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 
@@ -30,16 +32,37 @@ def mean_weights(table: ContingencyTable) -> Vector | None:
         return None
     if not weights_differ_within_cells(table):
         return table.weights / table.counts
-    weight = np.full(table.occupied, table.weights.sum() / table.records)
-    levels = [np.unique(column, return_inverse=True)[1] for column in table.cells.T]
-    wanted = [np.bincount(level, table.weights) for level in levels]
+    codes, _ = table.dense()
+    return product_of(weight_factors(table), codes.T)
+
+
+def weight_factors(table: ContingencyTable) -> tuple[Vector, ...]:
+    """Factors of the levels that occur, key by key, whose product has each level's sum of weights.
+
+    They say what a record would weigh in any cell, those that nobody is in included.
+    """
+    assert table.weights is not None
+    codes, levels = table.dense()
+    factors = [np.ones(len(found)) for found in levels]
+    weight = np.ones(table.occupied)
+    wanted = [np.bincount(code, table.weights) for code in codes.T]
     for _ in range(PASSES):
         before = weight
-        for level, sums in zip(levels, wanted, strict=True):
-            weight = weight * (sums / np.bincount(level, weight * table.counts))[level]
+        for key, (code, sums) in enumerate(zip(codes.T, wanted, strict=True)):
+            step = sums / np.bincount(code, weight * table.counts)
+            factors[key] = factors[key] * step
+            weight = weight * step[code]
         if np.abs(weight / before - 1.0).max(initial=0.0) < TOLERANCE:
             break
-    return np.asarray(weight)
+    return tuple(factors)
+
+
+def product_of(factors: Sequence[Vector], codes: Codes) -> Vector:
+    """The product of the factors of some cells, whose codes are given one row per key."""
+    found = np.ones(len(codes[0]))
+    for factor, code in zip(factors, codes, strict=True):
+        found *= factor[code]
+    return found
 
 
 def weights_differ_within_cells(table: ContingencyTable) -> bool:

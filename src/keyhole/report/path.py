@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keyhole.inference.model_path import ModelPath, PathStep
-from keyhole.report.words import clean, figure_of, in_prose, percent, plural, rounded
+from keyhole.report.words import clean, figure_of, in_prose, percent, plural, rounded, shortened
 from keyhole.risk.compare import Comparison
 from keyhole.risk.estimate import RiskAssessment
 
@@ -26,6 +26,9 @@ FAR_FROM_ZERO = 0.2
 
 UNKNOWN = "\N{EN DASH}"
 """Stands for a number that a candidate does not have."""
+
+DECIMALS = 4
+"""The most decimals that tell a statistic near zero from zero."""
 
 UNREADABLE = 0.05
 """Expected numbers of people below this read as none, so they cannot be told apart."""
@@ -60,6 +63,12 @@ class ChosenPath:
     path: ModelPath
     shown: tuple[int, ...]
     drawn: bool
+
+    @property
+    def title(self) -> str:
+        """What the path tells of the model."""
+        model = shortened(self.model, 30)
+        return f"Beside the {self.path.along} given to {model}" if self.path.given else f"How {model} was chosen"
 
     @property
     def chosen(self) -> PathStep:
@@ -191,11 +200,11 @@ class ChosenPath:
         beside = [steps[near] for near in (place - 1, place + 1) if 0 <= near < len(steps)]
         apart = [share for near in beside if (share := difference(near.tau1, self.chosen.tau1)) is not None]
         gap = percent(max(apart, default=0.0))
-        if place == len(steps) - 1:
+        if place == len(steps) - 1 and not self.path.given:
             if not apart:
                 return "the last step was chosen"
             return "the last two steps are alike" if gap == "0%" else f"the last two steps differ by {gap}"
-        taken = f"{self._chosen_model} was chosen"
+        taken = f"{self._chosen_model} was {'given' if self.path.given else 'chosen'}"
         if not apart:
             return taken
         beside_it = "the step beside it" if len(apart) == 1 else "the steps beside it"
@@ -301,10 +310,16 @@ def figures(values: Sequence[float]) -> tuple[str, ...]:
     --------
     >>> figures([-8123.41, -8119.2]), figures([13.52, -0.4])
     (('-8,123.41', '-8,119.20'), ('13.5', '-0.4'))
+    >>> figures([36.9, 0.016, -0.17])
+    ('36.90', '0.02', '-0.17')
     """
     finite = [value for value in values if math.isfinite(value)]
     width = max(finite) - min(finite) if finite else 0.0
     decimals = 2 - math.floor(math.log10(width)) if width > 0 else -1
+    if width > 0 and min(finite) < 0 < max(finite):
+        # Which side of zero a value is on must show.
+        nearest = min(abs(value) for value in finite if value)
+        decimals = max(decimals, min(DECIMALS, -math.floor(math.log10(nearest))))
 
     def say(value: float) -> str:
         if not math.isfinite(value):
@@ -321,8 +336,8 @@ def _cleaned(path: ModelPath) -> ModelPath:
             step.value,
             step.tau1,
             step.tau2,
-            {clean(name): value for name, value in step.statistics.items()},
+            {clean(name).replace("_", " "): value for name, value in step.statistics.items()},
         )
         for step in path.steps
     )
-    return ModelPath(clean(path.along), steps, path.chosen)
+    return ModelPath(clean(path.along), steps, path.chosen, path.given)

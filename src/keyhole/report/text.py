@@ -75,7 +75,7 @@ def render_text(report: Report, console: "Console") -> None:
     if report.dependence is not None:
         say(report.dependence.in_words, topic="How the keys go together. ")
     for path in report.paths:
-        say(path.in_words(), topic=f"How {shortened(path.model, 30)} was chosen. ")
+        say(path.in_words(), topic=f"{path.title}. ")
     for warning in report.warnings:
         say(f"Warning: {warning}", "yellow")
     console.print()

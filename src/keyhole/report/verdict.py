@@ -255,9 +255,8 @@ def _exposed(chosen: RiskAssessment, classes: Classification | None) -> list[Sta
         return [
             Statement(
                 "Who is exposed",
-                f"Model {chosen.model} looks only at how often combinations occur, so it treats every unique "
-                f"record alike (each a chance of {percent(float(r1[0]))} of being unique in the population). It "
-                "says how many are exposed, not who.",
+                f"Model {chosen.model} gives every unique record the same chance, {percent(float(r1[0]))}, of "
+                "being unique in the population. It says how many are exposed, not who.",
             )
         ]
     highest, above = percent(float(r1.max())), f"a chance above {percent(classes.kappa1)}"

@@ -147,10 +147,12 @@ def test_a_sample_of_cells_gives_nearly_the_same() -> None:
     occupied = np.flatnonzero(counts)
     chosen = np.arange(0, len(means), 2)
     whole = judged(means, counts, "published")
-    part = criteria_of(means[chosen], np.full(len(chosen), 2.0), means[occupied], counts[occupied], FRACTION)
+    fraction = np.full(len(means), FRACTION)
+    these = means[occupied], counts[occupied], fraction[occupied]
+    part = criteria_of(means[chosen], np.full(len(chosen), 2.0), fraction[chosen], *these)
     assert part.tau1 == whole.tau1
     assert part.variance2 == pytest.approx(whole.variance2, rel=0.1)
-    everything = criteria_of(means, np.ones(len(means)), means[occupied], counts[occupied], FRACTION)
+    everything = criteria_of(means, np.ones(len(means)), fraction, *these)
     assert everything.bias2 == pytest.approx(whole.bias2)
 
 

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from keyhole.inference.fit import Diagnostic, Verdict
-from keyhole.inference.track_record import TrackRecord
+from keyhole.inference.track_record import TrackRecord, record_on
 from keyhole.population.weights import design_effect
 
 if TYPE_CHECKING:
@@ -14,7 +16,10 @@ NEGATIVE_MASS = 0.1
 
 
 RECORD = TrackRecord(50, 219, covered=0, samples=18)
-"""tau1 on the samples of the model guide."""
+"""tau1 on the samples of the model guide: second order, lambda chosen by held-out records."""
+
+SATURATED = 0.99
+"""Share of the uniques with the probability of one record in the sample from which nothing is left to estimate."""
 
 
 def diagnose(fit: "LancasterFit") -> tuple[Diagnostic, ...]:
@@ -24,8 +29,21 @@ def diagnose(fit: "LancasterFit") -> tuple[Diagnostic, ...]:
         found.append(_weights(fit))
     found.append(Diagnostic("path", len(fit.shrinkage_path.shrinkage), "good", fit.shrinkage_path.in_words()))
     if fit.sample.uniques and fit.sample.unsampled_size:
-        found.append(RECORD.diagnostic())
+        if _saturated(fit):
+            words = (
+                "Every unique has its share of the sample as its probability: nothing is said of the population."
+            )
+            found.append(Diagnostic("saturated", 1.0, "untrusted", words))
+        found.append(record_on(fit.sample, RECORD if fit.order == 2 and fit.automatic else None))
     return tuple(found)
+
+
+def _saturated(fit: "LancasterFit") -> bool:
+    """Whether the law at the uniques is the table of relative frequencies, as with all interactions in full."""
+    if fit.sample.table.weights is not None or fit.sample.uniques < 2:
+        return False
+    alone = np.abs(fit.probability * fit.sample.sample_size - 1.0) < 1e-3
+    return float(alone.mean()) >= SATURATED
 
 
 def _shrinkage(fit: "LancasterFit") -> Diagnostic:

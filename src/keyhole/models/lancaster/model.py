@@ -127,7 +127,7 @@ class LancasterFit:
 
     @cached_property
     def path(self) -> ModelPath:
-        return self.shrinkage_path.as_model_path(self.shrinkage)
+        return self.shrinkage_path.as_model_path(self.shrinkage, given=not self.automatic)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -66,7 +66,7 @@ class LancasterPath:
         """The place of a lambda of the path."""
         return int(np.abs(self.shrinkage - shrinkage).argmin())
 
-    def as_model_path(self, chosen: float) -> ModelPath:
+    def as_model_path(self, chosen: float, *, given: bool) -> ModelPath:
         """The path in the terms that all models share."""
         c, held_out = self.renormaliser, self.held_out
         steps = tuple(
@@ -85,7 +85,7 @@ class LancasterPath:
             )
             for g, shrinkage in enumerate(self.shrinkage)
         )
-        return ModelPath("lambda", steps, self.place(chosen))
+        return ModelPath("lambda", steps, self.place(chosen), given)
 
     def in_words(self) -> str:
         """The path at a few lambda, in one sentence."""

@@ -8,10 +8,10 @@ import numpy as np
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.loglinear.estimation_error import CELLS_DRAWN, MOST_SUMMED
 from keyhole.models.loglinear.formula import in_words
-from keyhole.models.loglinear.means import Means
+from keyhole.models.loglinear.means import MARGINS, RISKS, Means
 
-MANY_PARAMETERS = 0.5
-"""Effects per record beyond which a fit follows the sample rather than the population."""
+MANY_PARAMETERS, TOO_MANY_PARAMETERS = 0.5, 1.0
+"""Effects per record beyond which a fit follows the sample rather than the population, and says nothing of it."""
 
 SATURATED = 0.99
 """Share of the uniques fitted as themselves from which nothing is left to fit."""
@@ -66,10 +66,12 @@ def _convergence(means: Means) -> Diagnostic:
     if means.converged:
         words = f"The fitted margins agree with the observed ones within {means.discrepancy:.1g}."
         return Diagnostic("margin_error", means.discrepancy, "good", words)
-    words = (
-        f"Proportional fitting did not converge: after {means.passes:,} passes a margin is still off by "
-        f"{means.discrepancy:.1%}."
+    trouble = (
+        f"a margin is still off by {means.discrepancy:.2g} of itself"
+        if means.discrepancy > MARGINS
+        else f"the margins agree, but tau1 or tau2 still changes by more than {RISKS:g} of itself in a pass"
     )
+    words = f"Proportional fitting did not converge: after {means.passes:,} passes {trouble}. Try fewer terms."
     return Diagnostic("margin_error", means.discrepancy, "untrusted", words)
 
 
@@ -116,7 +118,8 @@ def _parameters(means: Means) -> Diagnostic:
             f"The model has {means.parameters:,} effects for {records:,} records: it follows the sample too "
             "closely and understates risk."
         )
-        return Diagnostic("parameters", means.parameters, "caution", words)
+        hopeless = means.parameters > TOO_MANY_PARAMETERS * records
+        return Diagnostic("parameters", means.parameters, "untrusted" if hopeless else "caution", words)
     words = f"The model has {means.parameters:,} effects for {records:,} records."
     return Diagnostic("parameters", means.parameters, "good", words)
 

@@ -16,7 +16,7 @@ from keyhole.models.loglinear.checks import warned
 from keyhole.models.loglinear.lasso import fit_lasso
 from keyhole.models.loglinear.lasso_error import lasso_noise
 from keyhole.models.loglinear.lasso_path import LassoPath
-from keyhole.models.loglinear.means import empty_entries, fit_means, means_of, multiplier
+from keyhole.models.loglinear.means import empty_entries, means_of, multiplier
 from keyhole.models.loglinear.model import LogLinearFit, refuse_few_draws
 from keyhole.models.loglinear.search import search_terms
 from keyhole.models.loglinear.search_path import SearchPath
@@ -39,7 +39,7 @@ class SkinnerShlomo:
     three_way
         Whether terms of three keys are tried after those of two.
     threshold
-        The bias, in standard deviations, at which the search stops.
+        The bias, in standard deviations, at which the search stops: 0, or more for fewer terms.
     draws
         Draws of the estimation error behind the interval.
 
@@ -57,6 +57,8 @@ class SkinnerShlomo:
         refuse_few_draws(self.draws)
         if self.criterion not in CRITERIA:
             raise UnknownModel(f"The option criterion must be b1 or b2, found {self.criterion!r}.")
+        if not 0.0 <= self.threshold < np.inf:
+            raise UnknownModel(f"The option threshold must be a number from 0 on, found {self.threshold}.")
 
     @property
     def name(self) -> str:
@@ -81,12 +83,8 @@ class SkinnerShlomo:
             threshold=self.threshold,
             progress=progress,
         )
-        generators = searched.fitted.generators
-        if sample.table.weights is not None:
-            means = fit_means(sample, generators, draws=self.draws, rng=rng, progress=progress)
-        else:
-            empty = empty_entries(sample, generators)
-            means = means_of(sample, searched.fitted, empty, draws=self.draws, rng=rng)
+        empty = empty_entries(sample, searched.fitted.generators)
+        means = means_of(sample, searched.fitted, empty, draws=self.draws, rng=rng)
         return SearchedFit(means, searched=searched)
 
 

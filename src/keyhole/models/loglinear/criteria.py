@@ -51,9 +51,8 @@ two Charlier polynomials. Under Poisson(m) they have mean 0, variances m and
 
 .. math:: v = \sum_k A_k^2 m_k + 2 C_k^2 m_k^2.
 
-**Weights.** All of this is for plain counts of records drawn with equal probabilities. With survey weights the fit
-describes the population, and its means at the scale of the sample are those of a sample that was not drawn; the
-criteria are a guide then, no more.
+**Weights.** Where the chance to be drawn is not the same in all cells, :math:`\pi_k` takes the place of
+:math:`\pi` in each: :math:`m_k = \pi_k \lambda_k`, :math:`c_k = (1 - \pi_k)/\pi_k`, and f stays the plain count.
 
 References
 ----------
@@ -115,7 +114,7 @@ def criteria(
     fitted: Vector,
     occupied: IntVector,
     counts: IntVector,
-    sampling_fraction: float,
+    sampling_fraction: float | Vector,
     *,
     expansion: Expansion = "published",
 ) -> Criteria:
@@ -132,16 +131,20 @@ def criteria(
         The fitted mean of each cell, on the scale of the sample.
     occupied, counts
         The places of the occupied cells among them, and their counts.
+    sampling_fraction
+        One for all cells, or that of each.
     """
-    return criteria_of(fitted, None, fitted[occupied], counts, sampling_fraction, expansion=expansion)
+    fraction = np.broadcast_to(sampling_fraction, len(fitted))
+    return criteria_of(fitted, None, fraction, fitted[occupied], counts, fraction[occupied], expansion=expansion)
 
 
 def criteria_of(
     means: Vector,
     weights: Vector | None,
+    fractions: Vector,
     means_of_occupied: Vector,
     counts: IntVector,
-    sampling_fraction: float,
+    fractions_of_occupied: Vector,
     *,
     expansion: Expansion = "published",
 ) -> Criteria:
@@ -151,14 +154,16 @@ def criteria_of(
     ----------
     means, weights
         The fitted means of the cells of the sample, and how many cells each stands for; None if all are there.
-    means_of_occupied
+    fractions
+        The chance to be drawn in each of them.
+    means_of_occupied, fractions_of_occupied
         Those of the occupied cells, whose part is always summed in full.
     """
-    c = (1.0 - sampling_fraction) / sampling_fraction
     bias, variance = np.zeros(2), np.zeros(2)
     for begin in range(0, len(means), BLOCK):
         m = means[begin : begin + BLOCK]
         w = np.ones(len(m)) if weights is None else weights[begin : begin + BLOCK]
+        c = odds_against(fractions[begin : begin + BLOCK])
         mass = w * m
         for k, (A, C) in enumerate(coefficients(m, c, expansion)):
             C *= m
@@ -167,14 +172,22 @@ def criteria_of(
             C *= C
             variance[k] += A @ mass + 2.0 * (C @ w)
     here, f = means_of_occupied, counts.astype(np.float64)
+    c = odds_against(fractions_of_occupied)
     for k, (A, C) in enumerate(coefficients(here, c, expansion)):
         bias[k] += f @ (A + C * (f - 1.0 - 2.0 * here))
-    unique = c * here[counts == 1]
+    unique = (c * here)[counts == 1]
     tau1, tau2 = float(np.exp(-unique).sum()), float(special.exprel(-unique).sum())
     return Criteria(tau1, tau2, float(bias[0]), float(bias[1]), float(variance[0]), float(variance[1]))
 
 
-def coefficients(m: Vector, c: float, expansion: Expansion) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
+def odds_against(fractions: Vector) -> Vector:
+    """c, the odds against being drawn."""
+    return np.asarray((1.0 - fractions) / fractions)
+
+
+def coefficients(
+    m: Vector, c: Vector, expansion: Expansion
+) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
     """A and C of cells with these means, for tau1 and for tau2."""
     gone = np.exp(-c * m)
     first, second = match_derivatives(c * m, gone)

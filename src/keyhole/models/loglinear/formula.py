@@ -59,6 +59,8 @@ def read_generators(text: str, names: Sequence[str]) -> Generators:
                     f"The log-linear formula names {name.word!r}, which is not a key of the table. "
                     f"{suggestion(name.word, names)}"
                 )
+        if len({name.word for name in term}) < len(term):
+            raise _unreadable(text, f"{'*'.join(name.word for name in term)} names a key twice")
         sets.append([position[name.word] for name in term])
     return maximal(sets)
 

@@ -1,5 +1,6 @@
 """The fitted means of the sample uniques, by the way that suits the model: closed form, junction tree or cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
@@ -7,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.closed_form import fit_closed_form
 from keyhole.models.loglinear.estimation_error import estimation_error
@@ -20,9 +21,14 @@ from keyhole.population.poisson import PoissonUnsampled
 from keyhole.population.sample import Sample
 from keyhole.population.weights import inclusion, pseudo_counts
 from keyhole.progress import Progress, silent
+from keyhole.table.structural_zeros import StructuralZeros
 
-MOST_TREE_ENTRIES = 2_000_000
-"""Numbers in the cliques of a junction tree up to which it is walked; beyond, the active cells are visited."""
+FEWEST_TREE_CELLS, MOST_TREE_ENTRIES = 1_000_000, 2_000_000
+"""Cells of the table from which a junction tree is walked, and numbers in its cliques up to which it is; else the
+active cells are visited, which also tell the estimation error."""
+
+EMPTY_AT_ONCE = 1 << 10
+"""Empty entries of a margin that the structural zeros are asked about together."""
 
 FEWEST_DRAWS, DRAWN_ERRORS = 60, 20_000_000
 """Draws of the estimation error are fewer when uniques are very many, never fewer than the first; 8 bytes each."""
@@ -56,7 +62,7 @@ class Means:
     parameters
         Effects that the sample determines; None where they were not counted.
     empty
-        Entries of the sufficient margins that nobody has: cells there are fitted as zero.
+        Entries of the sufficient margins that nobody has, though somebody could: cells there are fitted as zero.
     """
 
     sample: Sample
@@ -105,7 +111,7 @@ def fit_means(
                 sample, generators, "closed form", fitted, noise, 0, 0.0, True, None, closed.parameters, empty
             )
         entries = tree_entries(generators, sizes)
-        if entries <= MOST_TREE_ENTRIES and entries < prod(sizes):
+        if entries <= MOST_TREE_ENTRIES and prod(sizes) >= FEWEST_TREE_CELLS:
             walked = fit_tree(generators, codes, pseudo_counts(sample), sizes, tolerance=1e-6)
             fitted = np.exp(walked.log_fitted(codes[sample.table.uniques]))
             return Means(
@@ -163,11 +169,35 @@ def draws_for(sample: Sample, wanted: int) -> int:
 
 
 def empty_entries(sample: Sample, generators: Generators) -> int:
-    """Entries of the generators' margins, over the levels that occur, that nobody has."""
+    """Entries of the generators' margins, over the levels that occur, that nobody has and no rule excludes."""
     codes, levels = sample.table.dense()
     empty = 0
     for generator in generators:
         shape = tuple(len(levels[key]) for key in generator)
         seen = np.ravel_multi_index(tuple(codes[:, key] for key in generator), shape)
-        empty += prod(shape) - len(np.unique(seen))
+        if sample.zeros is None:
+            empty += prod(shape) - len(np.unique(seen))
+        else:
+            missing = np.setdiff1d(np.arange(prod(shape)), seen)
+            empty += _possible(sample.zeros, generator, np.unravel_index(missing, shape), levels)
     return empty
+
+
+def _possible(
+    zeros: StructuralZeros, generator: tuple[int, ...], codes: Sequence[IntVector], levels: Sequence[IntVector]
+) -> int:
+    """How many entries of a margin, given by dense codes, some admissible cell of the levels that occur has."""
+    diagram, possible = zeros.small_diagram, 0
+    sizes = {layer.key: len(layer.group) for layer in diagram.layers}
+    for begin in range(0, len(codes[0]), EMPTY_AT_ONCE):
+        part = [code[begin : begin + EMPTY_AT_ONCE] for code in codes]
+        marginals = []
+        for key, found in enumerate(levels):
+            allowed = np.zeros((len(part[0]), sizes[key]))
+            if key in generator:
+                allowed[np.arange(len(allowed)), found[part[generator.index(key)]]] = 1.0
+            else:
+                allowed[:, found] = 1.0
+            marginals.append(allowed)
+        possible += int(np.count_nonzero(diagram.mass(marginals)))
+    return possible

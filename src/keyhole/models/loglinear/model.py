@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
-from keyhole.inference.track_record import UNTRIED, TrackRecord
+from keyhole.inference.track_record import TrackRecord, record_on
 from keyhole.models.loglinear.checks import diagnose, leaves_out
 from keyhole.models.loglinear.formula import read_generators
 from keyhole.models.loglinear.means import Means, fit_means
@@ -127,7 +127,7 @@ class LogLinearFit:
         checks = diagnose(self.means)
         if not self.sample.uniques or not self.sample.unsampled_size:
             return checks
-        return (*checks, UNTRIED if self.record is None else self.record.diagnostic())
+        return (*checks, record_on(self.sample, self.record))
 
 
 def fit_formula(

@@ -18,7 +18,7 @@ once they are a good part of the whole.
 can be content with a bad model, so what neighbours of the chosen model say is part of the answer.
 
 **Weights.** Margins are sums of `pseudo_counts`, and tau takes the inclusion probability of each unique. The
-criteria compare plain counts with the fit scaled to the sample size; with unequal weights they are a guide only.
+criteria compare plain counts with the fit times the chance to be drawn, which `weight_factors` gives every cell.
 
 References
 ----------
@@ -26,14 +26,14 @@ Skinner & Shlomo (2008), Assessing identification risk in survey microdata using
 American Statistical Association 103, section 5, https://doi.org/10.1198/016214507000001328
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy import special
 
-from keyhole.arrays import IntVector, Vector
+from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria, criteria_of
 from keyhole.models.loglinear.formula import Generators, preset, with_term
@@ -42,7 +42,7 @@ from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.models.loglinear.means import multiplier
 from keyhole.models.loglinear.search_path import Criterion, Ending, SearchPath, Step, Term, spread_of_risk
 from keyhole.population.sample import Sample
-from keyhole.population.weights import pseudo_counts
+from keyhole.population.weights import product_of, pseudo_counts, weight_factors
 from keyhole.progress import Progress, silent
 
 THRESHOLD = 0.0
@@ -148,19 +148,36 @@ class _Records:
         What each occupied cell counts in a margin.
     multiplier
         What turns a fitted mean into the mean of the unsampled count, for each unique.
-    scale
-        What turns a fitted mean into one of the sample's records: 1 without weights.
+    factors
+        What a person of any cell weighs, as a product over the keys; None without weights.
     """
 
     sample: Sample
     counts: Vector
     multiplier: Vector
-    scale: float
+    factors: tuple[Vector, ...] | None
 
     @classmethod
     def of(cls, sample: Sample) -> "_Records":
-        counts = pseudo_counts(sample)
-        return cls(sample, counts, multiplier(sample), sample.sample_size / float(counts.sum()))
+        table = sample.table
+        factors = None if table.weights is None or not sample.unsampled_size else weight_factors(table)
+        return cls(sample, pseudo_counts(sample), multiplier(sample), factors)
+
+    def drawn(self, fitted: Vector, codes: Callable[[], Codes]) -> tuple[Vector, Vector]:
+        """The means of cells in the sample, given those of the fit, and the chance of their people to be drawn.
+
+        Parameters
+        ----------
+        codes
+            The codes of the cells, one row per key; not asked for without weights.
+        """
+        sample = self.sample
+        if self.factors is None or sample.table.weights is None:
+            return fitted, np.broadcast_to(sample.sampling_fraction, len(fitted))
+        people = sample.population_size
+        weight = product_of(self.factors, codes()) * (people / float(sample.table.weights.sum()))
+        chance = 1.0 / np.maximum(weight, 1.0)
+        return fitted * chance * (people / float(self.counts.sum())), chance
 
     def fit(self, cells: Cells, generators: Generators, start: Fitted | None) -> Fitted:
         """A fit on the way."""
@@ -184,10 +201,9 @@ class _Records:
         )
 
     def judge(self, fitted: Fitted, expansion: Expansion) -> Criteria:
-        means, sample = fitted.fitted * self.scale, self.sample
-        return criteria(
-            means, fitted.cells.occupied, sample.table.counts, sample.sampling_fraction, expansion=expansion
-        )
+        cells = fitted.cells
+        means, fraction = self.drawn(fitted.fitted, lambda: cells.codes)
+        return criteria(means, cells.occupied, self.sample.table.counts, fraction, expansion=expansion)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,25 +264,27 @@ class _Trial:
 
     def _screen(self, terms: Sequence[Term]) -> dict[Term, float]:
         """The size of the statistic when the fit is scaled to each new margin, and to nothing else."""
-        cells, records, sample = self.fitted.cells, self.records, self.records.sample
-        fitted = self.fitted.fitted * records.scale
+        cells, records = self.fitted.cells, self.records
+        fitted = self.fitted.fitted
         design = Design(cells, tuple(terms))
         now = design.margins_of(fitted)
         entries = design.entries_of(cells.occupied)
-        counts = np.tile(records.counts * records.scale, len(terms))
-        target = np.bincount(entries.T.ravel(), counts, design.parameters)
+        target = np.bincount(entries.T.ravel(), np.tile(records.counts, len(terms)), design.parameters)
         factor = np.divide(target, now, out=np.zeros(design.parameters), where=now > 0)
         places, weights = sampled_cells(fitted)
         everywhere, occupied = cells.codes_at(places).T, cells.codes_at(cells.occupied).T
+        means, fraction = records.drawn(fitted[places], lambda: everywhere)
+        of_occupied, fraction_of_occupied = records.drawn(fitted[cells.occupied], lambda: occupied)
         size = {}
         for margin, begin in zip(design.margins, design.begins, strict=False):
             by_key = margin.in_table_order(factor[begin : begin + margin.entries], cells.order)
             found = criteria_of(
-                fitted[places] * by_key[tuple(everywhere[list(margin.generator)])],
+                means * by_key[tuple(everywhere[list(margin.generator)])],
                 weights,
-                fitted[cells.occupied] * by_key[tuple(occupied[list(margin.generator)])],
-                sample.table.counts,
-                sample.sampling_fraction,
+                fraction,
+                of_occupied * by_key[tuple(occupied[list(margin.generator)])],
+                records.sample.table.counts,
+                fraction_of_occupied,
                 expansion=self.expansion,
             )
             size[margin.generator] = abs(float(getattr(found, self.criterion)))
