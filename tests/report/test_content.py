@@ -137,7 +137,7 @@ def test_what_several_intervals_leave_out_is_said_once(everyday: Comparison) -> 
 
 def test_plug_in_intervals_are_called_too_narrow(everyday: Comparison) -> None:
     words = {found.topic: found.words for found in report_of(everyday).assumptions}["What the intervals contain"]
-    assert "Those of pitman and ewens leave out the uncertainty of the fitted parameters: too narrow" in words
+    assert "What those of pitman and ewens leave out besides is told with their checks: too narrow" in words
 
 
 def test_forty_keys_and_one_key(compared: Any, sampled: Any) -> None:

@@ -77,7 +77,7 @@ def test_only_statistics_with_something_to_see_are_drawn_and_all_are_listed(term
     found = shown(ModelPath("term added", odd, 2))
     assert found.statistics == ("none", "B1", "B2", "c")
     assert found.panels == ("B1", "B2")
-    assert found.rows[2].statistics == ("\N{EN DASH}", "3.0", "4.41", "1")
+    assert found.rows[2].statistics == ("\N{EN DASH}", "3.00", "4.41", "1")
     assert [row.chosen for row in found.rows] == [False, False, True, False, False, False]
 
 

@@ -106,13 +106,11 @@ def _intervals(comparison: Comparison) -> str:
         f"The chance of {percent(level)} refers to the number of people in this very sample, if the model is "
         f"right: it includes not knowing who else is in the population. {_doubt_about_models(comparison)}"
     )
-    missing: dict[str, list[str]] = {}
-    for found in fitted:
-        if found.interval_leaves_out:
-            missing.setdefault(found.interval_leaves_out, []).append(found.model)
-    for what, models in missing.items():
-        leave = "That of {} leaves out {}" if len(models) == 1 else "Those of {} leave out {}"
-        words += f" {leave.format(listed(models), what)}: too narrow by that."
+    plug_in = [found.model for found in fitted if found.tau1 is not None and found.tau1.expected_sd is None]
+    if plug_in:
+        words += (
+            f" What those of {listed(plug_in)} leave out besides is told with their checks: too narrow by that."
+        )
     return words
 
 

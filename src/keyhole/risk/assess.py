@@ -82,7 +82,6 @@ def assess_risk(
         seconds_risk=time.perf_counter() - fitted,
         dependence=fit.dependence if isinstance(fit, FindsDependence) else None,
         path=fit.path if isinstance(fit, ChosenOnPath) else None,
-        interval_leaves_out=fit.interval_leaves_out,
         draws=fit.draws() if isinstance(fit, KeepsDraws) else None,
     )
 

@@ -87,7 +87,6 @@ class RiskAssessment:
     seconds_risk: float
     dependence: Dependence | None = field(default=None, repr=False)
     path: ModelPath | None = field(default=None, repr=False)
-    interval_leaves_out: str = ""
     draws: Mapping[str, Vector] | None = field(default=None, repr=False)
 
     @property

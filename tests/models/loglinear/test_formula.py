@@ -33,7 +33,6 @@ def is_hierarchy(generators: Generators, keys: int) -> bool:
         ("age*sex + region", ((0, 1), (2,), (3,))),
         ("  sex*age+region  ", ((0, 1), (2,), (3,))),
         ("age*sex + sex*age + age + age*sex*region", ((0, 1, 2), (3,))),
-        ("age*age", ((0,), (1,), (2,), (3,))),
         ("independence", ((0,), (1,), (2,), (3,))),
         ("main", ((0,), (1,), (2,), (3,))),
         ("two-way", ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))),
@@ -68,6 +67,7 @@ def test_names_that_need_quotes() -> None:
         ("`age` sex", r"there should be \+ or \*"),
         ("`age + sex", "a quote is not closed"),
         ('age + "sex', "a quote is not closed"),
+        ("age*sex*age", r"age\*sex\*age names a key twice"),
     ],
 )
 def test_what_cannot_be_read(text: str, words: str) -> None:

@@ -7,6 +7,7 @@ from keyhole.errors import UnknownKeyVariable, UnknownModel
 from keyhole.inference.fit import RiskModel
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import model_named
+from keyhole.models.loglinear import means
 from keyhole.models.loglinear.checks import diagnose
 from keyhole.models.loglinear.lasso_error import lasso_noise
 from keyhole.models.loglinear.model import LogLinear, LogLinearFit, TwoWay
@@ -109,11 +110,57 @@ def fitted(model: LogLinear | TwoWay, sample: Sample) -> LogLinearFit:
         ("two-way", "active cells"),
     ],
 )
-def test_each_model_is_fitted_the_way_that_suits_it(formula: str, way: str) -> None:
+def test_each_model_is_fitted_the_way_that_suits_it(
+    formula: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(means, "FEWEST_TREE_CELLS", 1)
     fit = fitted(LogLinear(formula), some_sample())
     assert fit.means.way == way
     assert fit.means.converged
     assert ("estimation error" in fit.interval_leaves_out) is (fit.means.noise is None)
+
+
+def test_a_term_of_very_many_keys_has_more_empty_entries_than_64_bits_count() -> None:
+    rng = np.random.default_rng(2)
+    keys = tuple(KeyVariable(f"V{j}", ("a", "b", "c", "d")) for j in range(40))
+    table = ContingencyTable.from_codes(keys, rng.integers(0, 4, (50, 40)))
+    fit = fitted(LogLinear("*".join(key.name for key in keys)), Sample(table, 5000))
+    assert fit.means.empty == 4**40 - 50
+
+
+def test_empty_entries_that_a_rule_excludes_are_not_counted() -> None:
+    rng = np.random.default_rng(3)
+    codes = np.stack([rng.integers(len(key), size=200) for key in KEYS], axis=1)
+    codes = codes[~((codes[:, 0] >= 6) & (codes[:, 1] >= 4))]
+    table = ContingencyTable.from_codes(KEYS, codes)
+    zeros = StructuralZeros(KEYS, parse_zero_rules("- {A: [A6, A7], B: [B4, B5]}", "the rules"))
+    pair = ((0, 1),)
+    without, within = (means.empty_entries(Sample(table, 5000, rules), pair) for rules in (None, zeros))
+    assert without == within + 4
+
+
+def test_a_model_with_more_effects_than_records_is_not_trusted() -> None:
+    codes = np.random.default_rng(4).integers(0, SIZES, (60, 5))
+    fit = fitted(TwoWay(), Sample(ContingencyTable.from_codes(KEYS, codes), 5000))
+    found = {check.name: check for check in fit.diagnostics}
+    assert (fit.means.parameters or 0) > 60
+    assert found["parameters"].verdict == "untrusted"
+
+
+def test_thin_margins_are_told() -> None:
+    """Independent keys of three hundred levels, of which a thousand records show a few people each."""
+    keys = tuple(KeyVariable(f"V{j}", tuple(map(str, range(300)))) for j in range(2))
+    codes = np.random.default_rng(5).integers(0, 300, (1000, 2))
+    found = {
+        check.name: check
+        for check in fitted(
+            LogLinear("independence"), Sample(ContingencyTable.from_codes(keys, codes), 20_000)
+        ).diagnostics
+    }
+    assert found["thin_margins"].verdict == "caution"
+    assert "understates" in found["thin_margins"].words
+    plenty = {check.name: check for check in fitted(LogLinear("independence"), some_sample()).diagnostics}
+    assert plenty.get("thin_margins") is None or plenty["thin_margins"].verdict == "good"
 
 
 def test_ways_agree_where_more_than_one_leads_there() -> None:

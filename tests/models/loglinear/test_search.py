@@ -158,6 +158,28 @@ def test_candidates_are_not_in_the_model() -> None:
     assert candidates(((0, 1, 2),), 3, 3) == []
 
 
+def test_weights_that_go_with_a_key_do_not_look_like_a_bias() -> None:
+    """Independent keys, the levels of one of them drawn with chances from 2% to 40%."""
+    rng = np.random.default_rng(5)
+    p = np.ones(SIZES)
+    for j, size in enumerate(SIZES):
+        p = p * rng.dirichlet(np.full(size, 3.0)).reshape([size if k == j else 1 for k in range(len(SIZES))])
+    people = rng.multinomial(20_000, p.ravel()).reshape(SIZES)
+    chance = np.geomspace(0.02, 0.4, SIZES[0]).reshape(-1, *[1] * (len(SIZES) - 1))
+    taken = rng.binomial(people, chance)
+    cells, counts = np.argwhere(taken > 0), taken[taken > 0]
+    plain = sample_of(cells, counts)
+    weights = counts / chance.ravel()[cells[:, 0]]
+    table = ContingencyTable.from_codes(plain.table.keys, cells, counts, weights)
+    start = search_terms(Sample(table, 20_000), beyond=0).steps[0]
+    assert abs(start.b1) < 3
+    assert abs(start.b2) < 3
+    # With one chance for all cells the same counts look strange.
+    fit = fit_margins(Cells.of(plain, preset(1, 5)), pseudo_counts(Sample(table, 20_000)), preset(1, 5))
+    scale = table.records / fit.fitted.sum()
+    assert criteria(scale * fit.fitted, fit.cells.occupied, counts, table.records / 20_000).b2 > 10
+
+
 def test_margins_are_sums_of_weights() -> None:
     sample = sample_with(PAIRS, 1.0, 1)
     weights = sample.table.counts * np.where(sample.table.cells[:, 0] == 0, 4.0, 1.0)

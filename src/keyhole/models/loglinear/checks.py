@@ -8,10 +8,13 @@ import numpy as np
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.loglinear.estimation_error import CELLS_DRAWN, MOST_SUMMED
 from keyhole.models.loglinear.formula import in_words
-from keyhole.models.loglinear.means import MARGINS, RISKS, Means
+from keyhole.models.loglinear.means import FEW, MARGINS, RISKS, Means
 
 MANY_PARAMETERS, TOO_MANY_PARAMETERS = 0.5, 1.0
 """Effects per record beyond which a fit follows the sample rather than the population, and says nothing of it."""
+
+THIN = 0.5
+"""Share of the uniques in thin margins from which the bias was seen to leave the interval."""
 
 SATURATED = 0.99
 """Share of the uniques fitted as themselves from which nothing is left to fit."""
@@ -25,6 +28,10 @@ def diagnose(means: Means) -> tuple[Diagnostic, ...]:
         found.append(_few_terms(means, missing))
     if means.empty:
         found.append(_boundary(means, complete=not missing))
+    elif means.existence != "exists":
+        found.append(_existence(means))
+    if thin := means.thin:
+        found.append(_thin_margins(thin))
     if means.noise is not None and means.way == "active cells" and (means.visited or 0) > MOST_SUMMED:
         words = (
             "The estimation error in the interval comes from an information matrix that was estimated, without "
@@ -108,6 +115,28 @@ def _boundary(means: Means, *, complete: bool) -> Diagnostic:
         f"estimate does not exist: combinations with such an entry are taken as impossible, which {effect}."
     )
     return Diagnostic("empty_margins", means.empty, "caution", words)
+
+
+def _existence(means: Means) -> Diagnostic:
+    if means.existence == "not known":
+        words = "Whether the maximum likelihood estimate exists was not checked: the model has too many effects."
+        return Diagnostic("existence", means.existence, "good", words)
+    words = (
+        "No margin is empty in the sample, yet the maximum likelihood estimate does not exist: some combinations "
+        "have a mean of zero in the limit, as if they were impossible, which understates risk."
+    )
+    return Diagnostic("existence", means.existence, "caution", words)
+
+
+def _thin_margins(share: float) -> Diagnostic:
+    words = (
+        f"{share:.0%} of the uniques are in an entry of a fitted margin with fewer than {FEW} records: their "
+        "means follow these few"
+    )
+    if share < THIN:
+        return Diagnostic("thin_margins", share, "good", f"{words}.")
+    words += ", which understates risk by more than the interval tells."
+    return Diagnostic("thin_margins", share, "caution", words)
 
 
 def _parameters(means: Means) -> Diagnostic:

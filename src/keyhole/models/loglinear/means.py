@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Literal
 
@@ -12,6 +13,7 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.closed_form import fit_closed_form
 from keyhole.models.loglinear.estimation_error import estimation_error
+from keyhole.models.loglinear.existence import Existence, existence
 from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.graph import decomposition
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
@@ -26,6 +28,9 @@ from keyhole.table.structural_zeros import StructuralZeros
 FEWEST_TREE_CELLS, MOST_TREE_ENTRIES = 1_000_000, 2_000_000
 """Cells of the table from which a junction tree is walked, and numbers in its cliques up to which it is; else the
 active cells are visited, which also tell the estimation error."""
+
+FEW = 5
+"""Records of a margin entry below which a fitted mean follows them rather than the population."""
 
 EMPTY_AT_ONCE = 1 << 10
 """Empty entries of a margin that the structural zeros are asked about together."""
@@ -63,6 +68,8 @@ class Means:
         Effects that the sample determines; None where they were not counted.
     empty
         Entries of the sufficient margins that nobody has, though somebody could: cells there are fitted as zero.
+    existence
+        Whether the maximum of the likelihood is reached; not if entries are empty.
     """
 
     sample: Sample
@@ -76,6 +83,18 @@ class Means:
     visited: int | None
     parameters: int | None
     empty: int
+    existence: Existence
+
+    @cached_property
+    def thin(self) -> float:
+        """Share of the uniques in an entry of a sufficient margin that has hardly any records."""
+        table = self.sample.table
+        codes, _ = table.dense()
+        alone = np.zeros(table.occupied, dtype=bool)
+        for generator in self.generators:
+            place = np.unique(codes[:, list(generator)], axis=0, return_inverse=True)[1].ravel()
+            alone |= np.bincount(place, table.counts)[place] < FEW
+        return float(alone[table.uniques].mean()) if self.sample.uniques else 0.0
 
     def unsampled(self) -> PoissonUnsampled | PerturbedPoissonUnsampled:
         r"""The law of the unsampled counts: means on the scale of the population.
@@ -108,10 +127,11 @@ def fit_means(
             noise = closed.log_fitted_noise(at, draws_for(sample, draws), given_total=True, rng=rng)
             fitted = np.exp(closed.log_fitted(at))
             return Means(
-                sample, generators, "closed form", fitted, noise, 0, 0.0, True, None, closed.parameters, empty
-            )
+                sample, generators, "closed form", fitted, noise, 0, 0.0, True, None, closed.parameters, empty,
+                "does not exist" if empty else "exists",
+            )  # fmt: skip
         entries = tree_entries(generators, sizes)
-        if entries <= MOST_TREE_ENTRIES and prod(sizes) >= FEWEST_TREE_CELLS:
+        if entries <= MOST_TREE_ENTRIES and entries < prod(sizes) >= FEWEST_TREE_CELLS:
             walked = fit_tree(generators, codes, pseudo_counts(sample), sizes, tolerance=1e-6)
             fitted = np.exp(walked.log_fitted(codes[sample.table.uniques]))
             return Means(
@@ -126,6 +146,7 @@ def fit_means(
                 None,
                 None,
                 empty,
+                "does not exist" if empty else "not known",
             )
     cells = Cells.of(sample, generators)
     found = fit_margins(
@@ -159,6 +180,7 @@ def means_of(sample: Sample, found: Fitted, empty: int, *, draws: int, rng: Gene
         len(found.cells),
         None if error is None else error.parameters,
         empty,
+        "does not exist" if empty else existence(found.cells, found.generators),
     )
 
 
@@ -173,12 +195,12 @@ def empty_entries(sample: Sample, generators: Generators) -> int:
     codes, levels = sample.table.dense()
     empty = 0
     for generator in generators:
-        shape = tuple(len(levels[key]) for key in generator)
-        seen = np.ravel_multi_index(tuple(codes[:, key] for key in generator), shape)
+        part, shape = codes[:, list(generator)], tuple(len(levels[key]) for key in generator)
         if sample.zeros is None:
-            empty += prod(shape) - len(np.unique(seen))
+            # In whole numbers of Python: a term of many keys has more entries than 64 bits can count.
+            empty += prod(shape) - len(np.unique(part, axis=0))
         else:
-            missing = np.setdiff1d(np.arange(prod(shape)), seen)
+            missing = np.setdiff1d(np.arange(prod(shape)), np.ravel_multi_index(tuple(part.T), shape))
             empty += _possible(sample.zeros, generator, np.unravel_index(missing, shape), levels)
     return empty
 
