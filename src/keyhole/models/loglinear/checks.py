@@ -13,8 +13,8 @@ from keyhole.models.loglinear.means import FEW, MARGINS, RISKS, Means
 MANY_PARAMETERS, TOO_MANY_PARAMETERS = 0.5, 1.0
 """Effects per record beyond which a fit follows the sample rather than the population, and says nothing of it."""
 
-THIN = 0.5
-"""Share of the uniques in thin margins from which the bias was seen to leave the interval."""
+THIN = 0.2
+"""Share of tau1 in thin margins from which the truth was seen to leave the interval."""
 
 SATURATED = 0.99
 """Share of the uniques fitted as themselves from which nothing is left to fit."""
@@ -130,8 +130,8 @@ def _existence(means: Means) -> Diagnostic:
 
 def _thin_margins(share: float) -> Diagnostic:
     words = (
-        f"{share:.0%} of the uniques are in an entry of a fitted margin with fewer than {FEW} records: their "
-        "means follow these few"
+        f"{share:.0%} of tau1 comes from uniques in an entry of a fitted margin with fewer than {FEW} records, "
+        "whose means follow these few"
     )
     if share < THIN:
         return Diagnostic("thin_margins", share, "good", f"{words}.")

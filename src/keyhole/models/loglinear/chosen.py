@@ -13,7 +13,7 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath
 from keyhole.inference.track_record import UNTRIED
 from keyhole.models.loglinear.checks import warned
-from keyhole.models.loglinear.lasso import fit_lasso
+from keyhole.models.loglinear.lasso import ON_THE_WAY, fit_lasso
 from keyhole.models.loglinear.lasso_error import lasso_noise
 from keyhole.models.loglinear.lasso_path import LassoPath
 from keyhole.models.loglinear.means import empty_entries, means_of, multiplier
@@ -115,7 +115,7 @@ class PoissonLasso:
     Parameters
     ----------
     lambdas
-        Penalties that are tried, from one that leaves no interaction downwards.
+        Penalties that are tried at most, from one that leaves no interaction downwards.
     folds
         Parts of the sample that are held out in turn to choose among them.
     """
@@ -181,14 +181,22 @@ class LassoFit:
         found = self.chosen.fitted
         lines = [_penalty(self.chosen)]
         if not found.converged:
-            words = (
-                f"The penalised fit did not converge: its conditions are still violated by {found.violation:.2g}."
-            )
-            lines.append(Diagnostic("violation", found.violation, "untrusted", words))
+            lines.append(_violation(found.violation))
         lines += warned("lasso", self.chosen.warnings)
         if self.sample.uniques and self.sample.unsampled_size:
             lines.append(UNTRIED)
         return tuple(lines)
+
+
+def _violation(violation: float) -> Diagnostic:
+    words = (
+        f"The penalised fit was ended before its conditions were met: a margin is off by {violation:.2g} of "
+        "itself and its penalty"
+    )
+    if violation <= ON_THE_WAY:
+        words += ", far less than its sampling error."
+        return Diagnostic("violation", violation, "caution", words)
+    return Diagnostic("violation", violation, "untrusted", f"{words}. Coarser keys would help.")
 
 
 def _penalty(chosen: LassoPath) -> Diagnostic:

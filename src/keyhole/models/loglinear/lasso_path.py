@@ -17,6 +17,9 @@ Rule = Literal["best", "one-standard-error"]
 """The penalty with the best score, or the largest that is not worse by more than the standard error."""
 
 
+FAR = 0.5
+"""Share by which tau1 of neighbouring penalties may differ before the path counts as too coarse."""
+
 NOISY = 1.0
 """Simulation error of a margin, in proportion to its sampling error, from which more cells should be drawn."""
 
@@ -141,6 +144,12 @@ class LassoPath:
             found.append(
                 f"The smallest penalty of the path, {self.steps[-1].penalty:.2g} records, was chosen; "
                 "a smaller one might be better."
+            )
+        beside = [self.steps[near] for near in (self.chosen - 1, self.chosen + 1) if 0 <= near < len(self.steps)]
+        here = self.steps[self.chosen].tau1
+        if any(abs(step.tau1 - here) > FAR * max(step.tau1, here) for step in beside):
+            found.append(
+                "tau1 of a penalty beside the chosen one differs by more than half: try more of them (lambdas)."
             )
         loose = sum(not step.converged for step in self.steps)
         if loose:

@@ -87,14 +87,15 @@ class Means:
 
     @cached_property
     def thin(self) -> float:
-        """Share of the uniques in an entry of a sufficient margin that has hardly any records."""
+        """Share of tau1 from uniques in an entry of a sufficient margin that has hardly any records."""
         table = self.sample.table
         codes, _ = table.dense()
         alone = np.zeros(table.occupied, dtype=bool)
         for generator in self.generators:
             place = np.unique(codes[:, list(generator)], axis=0, return_inverse=True)[1].ravel()
             alone |= np.bincount(place, table.counts)[place] < FEW
-        return float(alone[table.uniques].mean()) if self.sample.uniques else 0.0
+        r1 = self.unsampled().prob_none()
+        return float(r1 @ alone[table.uniques] / r1.sum()) if r1.any() else 0.0
 
     def unsampled(self) -> PoissonUnsampled | PerturbedPoissonUnsampled:
         r"""The law of the unsampled counts: means on the scale of the population.
