@@ -8,8 +8,9 @@ import pytest
 
 from keyhole.errors import FitFailed, ForbiddenRecords, UnknownModel
 from keyhole.inference.fit import IGNORED_WEIGHTS
+from keyhole.inference.model_path import ChosenOnPath
 from keyhole.models.membership import sampler as sampler_module
-from keyhole.models.membership.choice import Choice
+from keyhole.models.membership.choice import Choice, Tried
 from keyhole.models.membership.model import GradeOfMembership, HierarchicalMembership
 from keyhole.models.membership.sampler import MembershipSampler
 from keyhole.population.sample import Sample
@@ -66,9 +67,13 @@ def test_the_number_of_profiles_is_chosen_by_prediction(monkeypatch: pytest.Monk
     told = next(diagnostic for diagnostic in fit.diagnostics if diagnostic.name == "components")
     assert told.value in (2, 3)
     assert "2: -" in told.words
-    best = Choice(3, {2: -5.0, 3: -4.9})
+    assert isinstance(fit, ChosenOnPath)
+    assert [step.value for step in fit.path.steps] == [2, 3]
+    assert fit.path.steps[fit.path.chosen].value == told.value
+    assert all(0 < step.tau1 < step.tau2 for step in fit.path.steps)
+    best = Choice(3, {2: Tried(1, 2, -5.0), 3: Tried(1, 2, -4.9)})
     assert best.remarks[0].verdict == "caution"  # the largest number that was tried
-    assert Choice(2, {2: -5.0, 3: -5.1}).remarks[0].verdict == "good"
+    assert Choice(2, {2: Tried(1, 2, -5.0), 3: Tried(1, 2, -5.1)}).remarks[0].verdict == "good"
 
 
 def test_weights_are_ignored_and_that_is_said() -> None:

@@ -12,7 +12,7 @@ from keyhole.inference.chain_settings import ChainSettings
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.schedule import Schedule
-from keyhole.models.membership.choice import choose_components
+from keyhole.models.membership.choice import ChosenFit, choose_components
 from keyhole.models.membership.concentration import GammaPrior
 from keyhole.models.membership.fitting import fit_sampler
 from keyhole.models.membership.level_prior import PRIORS, Prior
@@ -99,18 +99,16 @@ class GradeOfMembership(_Membership):
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> SampledFit:
         _check(sample)
         begun = time.monotonic()
-        components = self.components
-        remarks: tuple[Diagnostic, ...] = ()
-        if not components:
 
-            def of(number: int) -> MembershipSampler:
-                return self._sampler(sample, number, GammaPrior())
+        def of(number: int) -> MembershipSampler:
+            return self._sampler(sample, number, GammaPrior())
 
-            choice = choose_components(of, sample, max_seconds=self.max_seconds, rng=rng, progress=progress)
-            components, remarks = choice.components, choice.remarks
-        sampler = self._sampler(sample, components, GammaPrior())
+        if self.components:
+            return self._fit(of(self.components), sample, self.schedule, (), rng, progress)
+        choice = choose_components(of, sample, max_seconds=self.max_seconds, rng=rng, progress=progress)
         left = self.schedule.after(time.monotonic() - begun)
-        return self._fit(sampler, sample, left, remarks, rng, progress)
+        found = self._fit(of(choice.components), sample, left, choice.remarks, rng, progress)
+        return ChosenFit(found.sample, found.chains, found.remarks, path=choice.path)
 
 
 @dataclass(frozen=True)
