@@ -7,6 +7,7 @@ import pytest
 from scipy import integrate, special
 
 from keyhole.arrays import Vector
+from keyhole.models.loglinear._criteria_kernels import sum_criteria
 from keyhole.models.loglinear.criteria import (
     Criteria,
     Expansion,
@@ -140,6 +141,20 @@ def test_simulated_bias() -> None:
     assert over["true"] < 0
     assert over["published"] < 0
     assert abs(over["published"] - over["true"]) < abs(over["second-order"] - over["true"])
+
+
+@pytest.mark.parametrize("expansion", ["published", "second-order"])
+@pytest.mark.parametrize("each", [False, True])
+def test_the_compiled_sums_are_those_of_the_formulas(expansion: Expansion, each: bool) -> None:
+    rng = np.random.default_rng(3)
+    m = np.concatenate([rng.gamma(0.1, 1.0, 3000), [0.0, 1e-12, 40.0]])
+    w = rng.uniform(1, 3, len(m)) if each else np.ones(1)
+    c = rng.uniform(2, 90, len(m)) if each else np.array([19.0])
+    bias, variance = np.zeros(2), np.zeros(2)
+    sum_criteria(m, w, c, expansion == "second-order", bias, variance)
+    for k, (A, C) in enumerate(coefficients(m, np.broadcast_to(c, len(m)), expansion)):
+        assert bias[k] == pytest.approx((w * (C * m**2 - A * m)).sum(), rel=1e-9)
+        assert variance[k] == pytest.approx((w * (A**2 * m + 2 * C**2 * m**2)).sum(), rel=1e-9)
 
 
 def test_a_sample_of_cells_gives_nearly_the_same() -> None:

@@ -67,12 +67,10 @@ import numpy as np
 from scipy import special
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.models.loglinear import _criteria_kernels as kernels
 
 Expansion = Literal["published", "second-order"]
 """About the truth, read at the fit, as in the paper; or about the fit, complete to second order."""
-
-BLOCK = 1 << 13
-"""Cells taken at a time: their columns stay in the processor's cache."""
 
 NEAR_ZERO = 0.01
 """Where the closed forms of the derivatives of (1 - exp(-x))/x lose digits; four terms of a series have ten."""
@@ -134,8 +132,9 @@ def criteria(
     sampling_fraction
         One for all cells, or that of each.
     """
-    fraction = np.broadcast_to(sampling_fraction, len(fitted))
-    return criteria_of(fitted, None, fraction, fitted[occupied], counts, fraction[occupied], expansion=expansion)
+    fraction = np.atleast_1d(sampling_fraction)
+    of_occupied = fraction[occupied] if len(fraction) > 1 else fraction
+    return criteria_of(fitted, None, fraction, fitted[occupied], counts, of_occupied, expansion=expansion)
 
 
 def criteria_of(
@@ -155,22 +154,13 @@ def criteria_of(
     means, weights
         The fitted means of the cells of the sample, and how many cells each stands for; None if all are there.
     fractions
-        The chance to be drawn in each of them.
+        The chance to be drawn in each of them, or one for all.
     means_of_occupied, fractions_of_occupied
         Those of the occupied cells, whose part is always summed in full.
     """
     bias, variance = np.zeros(2), np.zeros(2)
-    for begin in range(0, len(means), BLOCK):
-        m = means[begin : begin + BLOCK]
-        w = np.ones(len(m)) if weights is None else weights[begin : begin + BLOCK]
-        c = odds_against(fractions[begin : begin + BLOCK])
-        mass = w * m
-        for k, (A, C) in enumerate(coefficients(m, c, expansion)):
-            C *= m
-            bias[k] += mass @ (C - A)
-            A *= A
-            C *= C
-            variance[k] += A @ mass + 2.0 * (C @ w)
+    w = np.ones(1) if weights is None else weights
+    kernels.sum_criteria(means, w, odds_against(fractions), expansion == "second-order", bias, variance)
     here, f = means_of_occupied, counts.astype(np.float64)
     c = odds_against(fractions_of_occupied)
     for k, (A, C) in enumerate(coefficients(here, c, expansion)):

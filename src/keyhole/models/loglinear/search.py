@@ -173,7 +173,7 @@ class _Records:
         """
         sample = self.sample
         if self.factors is None or sample.table.weights is None:
-            return fitted, np.broadcast_to(sample.sampling_fraction, len(fitted))
+            return fitted, np.array([sample.sampling_fraction])
         people = sample.population_size
         weight = product_of(self.factors, codes()) * (people / float(sample.table.weights.sum()))
         chance = 1.0 / np.maximum(weight, 1.0)
