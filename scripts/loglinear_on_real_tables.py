@@ -1,6 +1,7 @@
 """How far are log-linear models from the truth on real populations? Prints a Markdown table.
 
     python scripts/loglinear_on_real_tables.py [--tables NAMES] [--sizes N,N] [--seeds R] [--models NAMES]
+        [--sweeps N]
 
 For every table of a real population whose truth is known, draws samples as its SOURCE.md says and prints, for each
 size and model, errors and coverage of tau1 and tau2 over the samples. Fits are remembered in a file, so an
@@ -22,7 +23,7 @@ import numpy as np
 from real_tables import BY_NAME, DEFAULT_FOLDER
 from remembered_fits import ROOT, Interval, Result, Task, run_tasks
 
-from keyhole.models.catalogue import CATALOGUE
+from keyhole.models.catalogue import CATALOGUE, model_named
 
 MODELS = ("independence", "two-way", "skinner-shlomo", "lasso", "lancaster", "pitman")
 SIZES = (1000, 5000, 10_000)
@@ -60,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="sample sizes")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="samples of each size")
     parser.add_argument("--models", default=",".join(MODELS), help="names, with commas between them")
+    parser.add_argument("--sweeps", type=int, default=0, help="the most sweeps of a chain; 0 for the models' own")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for a fit; 0 for as long as it takes")
     parser.add_argument("--jobs", type=int, default=2, help="processes; 0 to print what is remembered")
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "loglinear.jsonl")
@@ -85,7 +87,8 @@ def _is_here(name: str, folder: Path) -> bool:
 
 def fit_row(table: str, size: int, model: str, late: set[str], options: argparse.Namespace) -> list[Result]:
     """What is remembered of a row after fitting what is not; a model that takes too long joins the late ones."""
-    tasks = [Task(table, size, seed + 1, model=model) for seed in range(options.seeds)]
+    sweeps = options.sweeps if "most_sweeps" in model_named(model).settings else 0
+    tasks = [Task(table, size, seed + 1, model=model, sweeps=sweeps) for seed in range(options.seeds)]
     if not options.limit:
         return list(run_tasks(tasks, options.folder, options.cache, options.jobs).values())
     found = run_tasks(tasks, options.folder, options.cache, 0)
@@ -100,7 +103,7 @@ def _fitted_in_time(table: str, size: int, model: str, options: argparse.Namespa
     """Fit a row in processes of its own, which can be ended; whether they came to their end."""
     command = [
         *(sys.executable, __file__, "--limit", "0", "--tables", table, "--sizes", str(size), "--models", model),
-        *("--seeds", str(options.seeds), "--jobs", str(options.jobs)),
+        *("--seeds", str(options.seeds), "--jobs", str(options.jobs), "--sweeps", str(options.sweeps)),
         *("--cache", str(options.cache), "--folder", str(options.folder)),
     ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as row:

@@ -20,6 +20,7 @@ from scipy.stats import rankdata
 import keyhole
 from keyhole.arrays import Mask, Vector
 from keyhole.errors import NotConverged
+from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import model_named
 from keyhole.risk.assess import assess_risk
 from keyhole.risk.estimate import RiskAssessment, RiskEstimate
@@ -42,6 +43,8 @@ class Task:
         The key of whose levels equally many records are drawn, or nothing for a simple random sample.
     blind
         Whether the model is kept from seeing the weights of a stratified sample.
+    sweeps
+        The most sweeps of each chain, for models with chains; 0 for as many as the model takes.
     """
 
     table: str
@@ -51,6 +54,12 @@ class Task:
     zeros: str = ""
     stratum: str = ""
     blind: bool = False
+    sweeps: int = 0
+
+    @property
+    def fitted(self) -> RiskModel:
+        """The model with its settings."""
+        return model_named(self.model, **({"most_sweeps": self.sweeps} if self.sweeps else {}))
 
 
 @dataclass(frozen=True)
@@ -174,7 +183,7 @@ def fit_task(task: Task, folder: Path, source: str) -> Result:
         sample, truth = population.sampled(task.size, task.seed, zeros)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return Result.of(assess_risk(model_named(task.model), sample, seed=task.seed), truth)
+        return Result.of(assess_risk(task.fitted, sample, seed=task.seed), truth)
 
 
 @cache
@@ -225,8 +234,12 @@ def _in_words(result: Result) -> str:
 def _key(task: Task, folder: Path) -> str:
     """Everything that the result depends on; of the code, the version and the files beside the model."""
     told = {
-        **{name: value for name, value in asdict(task).items() if value or name not in ("stratum", "blind")},
-        "settings": dict(model_named(task.model).settings),
+        **{
+            name: value
+            for name, value in asdict(task).items()
+            if value or name not in ("stratum", "blind", "sweeps")
+        },
+        "settings": dict(task.fitted.settings),
         "version": keyhole.__version__,
         "source": _source(task.model),
         "data": _digest((folder / BY_NAME[task.table].file,)),
