@@ -88,6 +88,29 @@ def test_independent_keys_shrink_and_dependent_ones_do_not(strength: float, low:
     assert low <= GRID[found.score.argmax()] <= high
 
 
+@pytest.mark.parametrize(("levels", "order"), [((30, 30), 2), ((12, 12, 12), 3)], ids=["two keys", "three keys"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_law_that_leaves_records_out_is_not_chosen(levels: tuple[int, ...], order: int, seed: int) -> None:
+    """Independent keys: in full the law knows the sample's own cells alone; only its filled hole scores well."""
+    found, _ = held_out(twins.independent_sample(levels, seed=seed), order)
+    assert found.missed[-1] > 0.5
+    assert not found.eligible[-1]
+    assert found.eligible[:-1].all()
+    assert GRID[found.best()] <= 0.15
+    if order == 2:
+        # Without the bound it would be.
+        assert GRID[found.best_if_all_were_eligible()] == 1.0
+
+
+def test_up_to_a_twentieth_may_be_left_out_however_it_was_summed() -> None:
+    score = np.array([-3.0, -2.5, -2.0, -1.0])
+    found = HeldOut(score, np.array([0.0, 0.02, sum([0.001] * 50), 0.051]), 1000)
+    assert found.eligible.tolist() == [True, True, True, False]
+    assert (found.best(), found.best_if_all_were_eligible()) == (2, 3)
+    nobody = HeldOut(np.zeros(4), np.zeros(4), 0)
+    assert nobody.best() == nobody.best_if_all_were_eligible() == 0
+
+
 def test_records_with_a_level_of_their_own_are_not_asked() -> None:
     codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [1, 1], [2, 0]])
     found, _ = held_out(sample_of_codes(codes, 100, (3, 2)), 2)

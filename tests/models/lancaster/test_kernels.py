@@ -7,6 +7,7 @@ import pytest
 
 from keyhole.arrays import IntVector
 from keyhole.models.lancaster import _kernels as kernels
+from keyhole.models.lancaster.margins import ROUNDING
 from keyhole.models.lancaster.path import shrinkage_grid
 from keyhole.models.lancaster.renormaliser import _admission, _tables
 from keyhole.population.sample import Sample
@@ -15,15 +16,15 @@ from tests.models.lancaster import twins
 ORDER = (5, 4, 3, 2, 1, 0)
 GRID = shrinkage_grid()
 with np.errstate(divide="ignore"):
-    THRESHOLD = -1.0 / GRID
+    THRESHOLD = (ROUNDING - 1.0) / GRID
 
 
 def walked(sample: Sample, order: int, prefix: IntVector, budget: int = 10**9) -> tuple[IntVector, ...]:
     margins, levels = twins.margins_of(sample, order)
-    total, negative = np.zeros(2), np.zeros((len(GRID), 2))
+    total, hole = np.zeros(2), np.zeros((len(GRID), 2))
     tables = (*_tables(margins, ORDER), *_admission(sample.zeros, ORDER, levels), THRESHOLD)
-    visited = kernels.walk(prefix, *tables, budget, total, negative)
-    return total, negative, np.array(visited)
+    visited = kernels.walk_all(np.atleast_2d(prefix), *tables, budget, total, hole)
+    return total, hole, np.array(visited)
 
 
 def summed(sample: Sample, order: int, prefix: IntVector) -> tuple[IntVector, ...]:
@@ -31,12 +32,12 @@ def summed(sample: Sample, order: int, prefix: IntVector) -> tuple[IntVector, ..
     q, S = (values.transpose(ORDER) for values in twins.dense_law(twins.relative_frequencies(sample), order))
     possible = twins.admissible(sample).transpose(ORDER)
     q, S, possible = (values[tuple(prefix)] for values in (q, S, possible))
-    total, negative = np.zeros(2), np.zeros((len(GRID), 2))
+    total, hole = np.zeros(2), np.zeros((len(GRID), 2))
     for mass, s in zip(q[possible], S[possible], strict=True):
         total += mass, mass * s
-        if s < -1.0:
-            negative[next(g for g in range(len(GRID)) if s < THRESHOLD[g])] += mass, mass * s
-    return total, negative
+        if s <= THRESHOLD[-1]:
+            hole[next(g for g in range(len(GRID)) if s <= THRESHOLD[g])] += mass, mass * s
+    return total, hole
 
 
 @pytest.mark.parametrize(("order", "zeros", "weighted"), twins.CASES)
@@ -44,14 +45,27 @@ def summed(sample: Sample, order: int, prefix: IntVector) -> tuple[IntVector, ..
 def test_walk_is_the_sum_over_the_cells(order: int, zeros: bool, weighted: bool, prefix: list[int]) -> None:
     sample = twins.sample_for(zeros, weighted)
     start = np.array(prefix, dtype=np.int64)
-    total, negative, _ = walked(sample, order, start)
-    expected_total, expected_negative = summed(sample, order, start)
+    total, hole, _ = walked(sample, order, start)
+    expected_total, expected_hole = summed(sample, order, start)
     np.testing.assert_allclose(total, expected_total, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(negative, expected_negative, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(hole, expected_hole, rtol=1e-9, atol=1e-12)
     if not prefix:
-        assert (negative[:, 0] > 0).sum() > 5
+        assert (hole[:, 0] > 0).sum() > 5
         another = summed(sample, 5 - order, start)[1]
-        assert not np.allclose(negative, another, rtol=1e-3)
+        assert not np.allclose(hole, another, rtol=1e-3)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_walks_share_their_tables(order: int) -> None:
+    """Many beginnings in one call, in any order: what one walk leaves behind does not reach the next."""
+    sample = twins.sample_for(zeros=True)
+    prefixes = np.array(list(product(range(2), range(3), range(4))))[::-1].copy()
+    total, hole, visited = walked(sample, order, prefixes)
+    whole_total, whole_hole, _ = walked(sample, order, np.empty(0, dtype=np.int64))
+    np.testing.assert_allclose(total, whole_total, rtol=1e-12)
+    np.testing.assert_allclose(hole, whole_hole, rtol=1e-9, atol=1e-15)
+    *_, stopped = walked(sample, order, prefixes, budget=200)
+    assert 200 < stopped < 300 < visited
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -60,10 +74,10 @@ def test_branches_without_a_negative_cell_are_not_entered(order: int) -> None:
     rng = np.random.default_rng(8)
     codes = np.stack([rng.integers(0, size, 60_000) for size in (9, 6, 5, 4, 3, 2)], axis=1)
     sample = twins.sample_of_codes(codes, 10**6)
-    total, negative, visited = walked(sample, order, np.empty(0, dtype=np.int64))
+    total, hole, visited = walked(sample, order, np.empty(0, dtype=np.int64))
     assert visited < (100 if order == 2 else 5000)
     np.testing.assert_allclose(total, [1.0, 0.0], atol=1e-9)
-    assert negative.sum() == summed(sample, order, np.empty(0, dtype=np.int64))[1].sum() == 0.0
+    assert hole.sum() == summed(sample, order, np.empty(0, dtype=np.int64))[1].sum() == 0.0
 
 
 def test_the_budget_stops_the_walk() -> None:
@@ -77,17 +91,15 @@ def test_the_budget_stops_the_walk() -> None:
 def test_bounds_hold_and_means_are_exact_below_every_beginning(order: int) -> None:
     sample = twins.sample_for()
     margins, levels = twins.margins_of(sample, order)
-    sizes, offset, margin, pair, pair_at, triple, triple_at, three_low, three_high = _tables(margins, ORDER)
+    tables = _tables(margins, ORDER)
+    sizes, offset, margin, pair_at, triple, triple_at, three_low, three_high, M, low, high = tables
     child, child_at, root = _admission(None, ORDER, levels)
     q, S = (values.transpose(ORDER) for values in twins.dense_law(twins.relative_frequencies(sample), order))
-    keys, rows = len(sizes), len(sizes) if order == 3 else 1
+    keys = len(sizes)
     tightest = np.inf
     for prefix in product(*map(range, sizes[:3].tolist())):
         partial, chance, node = np.zeros(keys), np.ones(keys), np.full(keys, root)
-        V, M = np.zeros((keys, offset[-1])), np.empty((rows, len(pair)))
-        low, high = np.zeros((2, rows, offset[-1]))
-        M[0] = pair
-        kernels.bound_pairs(sizes, offset, pair_at, 0, M[0], low[0], high[0])
+        V = np.zeros((keys, offset[-1]))
         for d, x in enumerate(prefix):
             known = partial, chance, node, V, M, low, high
             kernels.choose(sizes, offset, margin, pair_at, triple, triple_at, child, child_at, d, x, *known)
@@ -103,7 +115,13 @@ def test_bounds_hold_and_means_are_exact_below_every_beginning(order: int) -> No
     assert tightest < 12.0
 
 
-def test_first_negative_is_a_search_in_the_grid() -> None:
+def test_first_without_probability_is_a_search_in_the_grid() -> None:
     for s in (-1.0001, -1.04, -1.06, -2.0001, -7.0, -19.99, -20.01, -400.0):
-        g = kernels.first_negative(THRESHOLD, s)
-        assert 1.0 + GRID[g] * s < 0.0 <= 1.0 + GRID[g - 1] * s
+        g = kernels.first_without(THRESHOLD, s)
+        assert 1.0 + GRID[g] * s < 0.0 < 1.0 + GRID[g - 1] * s
+
+
+@pytest.mark.parametrize("rounding", [-1e-14, 0.0, 1e-14])
+def test_a_cell_whose_probability_is_just_zero_has_none(rounding: float) -> None:
+    for g in range(1, len(GRID)):
+        assert kernels.first_without(THRESHOLD, -1.0 / GRID[g] + rounding) == g

@@ -167,6 +167,21 @@ def test_an_edge_of_the_path_is_said() -> None:
     assert "edge" in high.words
 
 
+def test_a_choice_that_the_bound_decided_is_said() -> None:
+    fit = fitted(twins.independent_sample((30, 30)))
+    line = lines_of(fit)["lambda"]
+    assert line.value < 0.2
+    assert line.verdict == "caution"
+    assert "at least 95% of them" in line.words
+    assert "without it lambda = 1, with none for 74.0%, scores best" in line.words
+    assert lines_of(fit)["held_out_without_probability"].verdict == "good"
+    assert fit.path.steps[-1].statistics["held_out_without_probability"] == pytest.approx(0.74)
+    given = lines_of(fitted(twins.independent_sample((30, 30)), shrinkage=1))
+    assert f"would have chosen {line.value:g}" in given["lambda"].words
+    assert given["held_out_without_probability"].verdict == "caution"
+    assert "bound" not in lines_of(fitted(twins.sample_for(size=5000)))["lambda"].words
+
+
 def test_seen_combinations_without_probability_are_counted_and_unique() -> None:
     """A handful of people who combine what hardly ever goes together: most pairs fall short of independence."""
     common = np.repeat(np.eye(6, dtype=np.int64), 60, axis=0)

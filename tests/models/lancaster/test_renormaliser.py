@@ -1,5 +1,6 @@
 """c(lambda): against the dense table, as a path, in parts, and estimated from sampled cells."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from keyhole.models.lancaster.sampled import sampled_sums
 from keyhole.population.sample import Sample
 from keyhole.progress import silent
 from tests.models.lancaster import twins
+from tests.models.sequential.people import sample_of_codes
 
 GRID = shrinkage_grid(0.33)
 
@@ -36,6 +38,44 @@ def test_c_is_the_sum_over_the_dense_table(order: int, zeros: bool, weighted: bo
     if zeros:
         # Forgetting the zeros must be told apart.
         assert not np.allclose(exact(replace(sample, zeros=None), order).value, expected[:, 0], rtol=1e-2)
+
+
+@pytest.mark.parametrize(("levels", "order"), [((30, 30), 2), ((8, 8, 8), 3)], ids=["two keys", "three keys"])
+def test_cells_where_p_is_just_zero_are_in_the_hole(levels: tuple[int, ...], order: int) -> None:
+    """With every key in the one interaction the law in full is the table itself: its empty cells are the hole."""
+    sample = twins.independent_sample(levels)
+    table = twins.relative_frequencies(sample)
+    q, _ = twins.dense_law(table, order)
+    found = exact(sample, order)
+    empty = q[table == 0].sum()
+    assert empty > 0.4
+    assert found.hole[-1] == pytest.approx(empty, rel=1e-9)
+    assert found.hole[-2] == 0.0
+    assert found.value[-1] == pytest.approx(1.0, rel=1e-12)
+    margins, codes = twins.margins_of(sample, order)
+    rng = np.random.default_rng(1)
+    sampled = sampled_sums(margins, codes, None, GRID, rng=rng, cells=40_000)
+    assert sampled.hole[-1] == pytest.approx(empty, abs=0.02)
+
+
+def test_small_tables_of_every_kind_are_summed_exactly() -> None:
+    """c and the hole of random tables, most with pairs that nobody has."""
+    rng = np.random.default_rng(4)
+    just_zero = 0
+    for _ in range(30):
+        levels = tuple(rng.integers(1, 5, rng.integers(2, 5)).tolist())
+        codes = np.stack([rng.choice(size, 25, p=rng.dirichlet(np.ones(size))) for size in levels], axis=1)
+        codes[:, 1] = np.where(rng.random(25) < 0.6, codes[:, 0] % levels[1], codes[:, 1])
+        weights = 1.0 + 3.0 * codes[:, 0] if rng.random() < 0.5 else None
+        sample = sample_of_codes(codes, 1000, levels, weights=weights)
+        order = int(rng.integers(2, 4))
+        found = exact(sample, order)
+        expected = np.array([twins.renormaliser(sample, order, shrinkage) for shrinkage in GRID])
+        np.testing.assert_allclose(found.value, expected[:, 0], rtol=1e-10)
+        np.testing.assert_allclose(found.hole, expected[:, 2], rtol=1e-9, atol=1e-12)
+        _, S = twins.dense_law(twins.relative_frequencies(sample), order)
+        just_zero += bool((np.abs(1.0 + S) < 1e-10).any())
+    assert just_zero > 8
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -72,6 +112,34 @@ def test_parts_of_a_large_table_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(parts.value, whole.value, rtol=1e-12)
     assert told[0] == (0, 120)
     assert told[-1] == (120, 120)
+
+
+def test_parts_cost_no_more_than_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two keys of many levels: the tables are prepared once and progress is told about a hundred times."""
+    levels, rng = 1100, np.random.default_rng(3)
+    codes = np.stack([np.arange(3 * levels) % levels, rng.permutation(3 * levels) % levels], axis=1)
+    sample = sample_of_codes(codes, 60_000, (levels, levels))
+    margins, own = twins.margins_of(sample)
+    q, S = twins.dense_law(twins.relative_frequencies(sample), 2)
+    empty = q[np.abs(1.0 + S) < 1e-10].sum()
+    told: list[int] = []
+    seconds: list[float] = []
+
+    def tell(task: str, done: int, total: int | None = None, note: str = "") -> None:
+        told.append(done)
+
+    for small, parts, beginnings in ((10**9, 1, 1), (1, module.PARTS, levels), (10**9, 1, 1)):
+        monkeypatch.setattr(module, "SMALL", small)
+        told.clear()
+        started = time.process_time()
+        found = exact_renormaliser(margins, own, None, GRID, budget=10**9, progress=tell)
+        seconds.append(time.process_time() - started)
+        assert found is not None
+        assert found.value[-1] == pytest.approx(1.0, rel=1e-9)
+        assert found.hole[-1] == pytest.approx(empty, rel=1e-9)
+        assert (len(told), told[-1]) == (parts + 1, beginnings)
+    # The first is for the compiler. Preparing the tables for every beginning costs over a hundred times as much.
+    assert seconds[1] < 20 * seconds[2]
 
 
 @pytest.mark.parametrize("budget", [1, 3000])

@@ -1,4 +1,4 @@
-"""Populations from an additive law: tau1 and tau2 are found, and a law on the wrong scale is not believed."""
+"""Populations from an additive law or of independent keys: tau1 and tau2 are found, and wrong laws rejected."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from keyhole.models.lancaster.model import LancasterAdditive
 from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
-from tests.models.sequential.people import keys_of
+from tests.models.sequential.people import keys_of, sample_of_codes
 
 
 def additive_law(keys: int, rng: Generator) -> Vector:
@@ -52,3 +52,22 @@ def test_risk_is_unbiased_where_the_law_is_additive(fraction: float, keys: int) 
         assert (truth > 100).all()
     assert (np.abs(found - truth) < 3 * np.sqrt(variance)).all(), (found, truth, np.sqrt(variance))
     assert (np.abs(wrong - truth) > 10 * np.sqrt(variance)).all()
+
+
+@pytest.mark.parametrize(("levels", "order"), [(30, 2), (9, 3)])
+def test_risk_of_independent_keys_is_found_by_the_automatic_choice(levels: int, order: int) -> None:
+    """Two keys (three at third order) and most cells empty: the table of relative frequencies is not believed."""
+    rng = np.random.default_rng(11)
+    found, wrong, truth = [], [], []
+    for _ in range(12):
+        people = rng.integers(0, levels, (6000, order))
+        sample = sample_of_codes(people[:300], 6000, (levels,) * order)
+        everyone = ContingencyTable.from_codes(sample.table.keys, people)
+        counts = everyone.counts[everyone.find(sample.table.cells[sample.table.uniques])]
+        path = (fit := LancasterAdditive(order=order).fit(sample, rng=rng)).shrinkage_path
+        truth.append((1 / counts).sum())
+        found.append(path.tau2[path.place(fit.shrinkage)])
+        wrong.append(path.tau2[-1])
+    error = np.subtract(found, truth)
+    assert abs(error.mean()) < 4 * error.std(ddof=1) / np.sqrt(len(error))
+    assert np.mean(wrong) < 0.7 * np.mean(truth)

@@ -23,6 +23,13 @@ def sample_for(zeros: bool = False, weighted: bool = False, size: int = 250, see
     return sample_of_codes(codes, 9000, zeros=zeros_of() if zeros else None, weights=weights)
 
 
+def independent_sample(levels: tuple[int, ...], size: int = 300, seed: int = 3) -> Sample:
+    """People whose keys have nothing to do with each other, so many levels that most cells are empty."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, own, size) for own in levels], axis=1)
+    return sample_of_codes(codes, 20 * size, levels)
+
+
 def weight_of(sample: Sample) -> Vector:
     table = sample.table
     return table.counts.astype(np.float64) if table.weights is None else table.weights
@@ -85,9 +92,9 @@ def renormaliser(sample: Sample, order: int, shrinkage: float) -> tuple[float, f
     """c, the sum of the negative p, and the independence mass of the cells where p is not positive."""
     q, S = dense_law(relative_frequencies(sample), order)
     possible = admissible(sample)
-    p = q * (1.0 + shrinkage * S)
+    ratio = 1.0 + shrinkage * S
     return (
-        float(p[possible & (p > 0)].sum()),
-        float(p[possible & (p < 0)].sum()),
-        float(q[possible & (p < 0)].sum()),
+        float((q * ratio)[possible & (ratio > 0)].sum()),
+        float((q * ratio)[possible & (ratio < 0)].sum()),
+        float(q[possible & (ratio <= 1e-10)].sum()),
     )

@@ -6,22 +6,22 @@ pairs' tables, R entries of all triples', G values of lambda.
     sizes      (J,) int64       number of levels of each key
     offset     (J + 1,) int64   where the levels of each key begin among the T
     margin     (T,) float64     probability of each level
-    pair       (P,) float64     d_kl, row by row, for k < l
-    pair_at    (J, J) int64     where the table of a pair begins
+    pair_at    (J, J) int64     where the table of a pair k < l begins among the P, row by row
     triple     (R,) float64     d_ikl for i < k < l; empty in a second-order model
     triple_at  (J, J, J) int64  where the table of a triple begins
     three_low, three_high (J,)  sums of the smallest and largest d_ikl over the triples of keys from d on
     child      flat int64       node that a level leads to, nodes by levels for each key
     child_at   (J,) int64       where the children of a key's nodes begin
-    threshold  (G,) float64     -1/lambda, rising from -inf to -1: p(lambda) < 0 where S is below
+    threshold  (G,) float64     -1/lambda up to rounding, rising from -inf to -1: p(lambda) > 0 where S is above
 
-What is known after the first d keys of a cell are chosen is row d of
+What is known after the first d keys of a cell are chosen is row d of the following arrays. Row 0 never changes and
+the others are room to work in, so that M and its bounds, as large as the tables, are made once for all walks.
 
     S  (J,)       the terms among the chosen keys
     q  (J,)       the product of their margins
     node (J,)     the node of the decision diagram: 0 impossible, 1 admissible whatever follows
     V  (J, T)     for each level of a later key, its terms with chosen keys alone
-    M  (J, P)     for two levels of later keys, their d plus their terms with one chosen key; one row in order 2
+    M  (J, P)     for two levels of later keys k < l, d_kl plus their terms with one chosen key; one row in order 2
     low, high (J, T)  for each level of a later key the sum of the smallest (largest) M with keys after it
 
 so the cell's S is that of row d, plus V of its later levels, plus M of its later pairs, plus later triples.
@@ -101,16 +101,16 @@ def mean_interaction(offset, margin, d, S, V):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def first_negative(threshold, S):
-    """The first lambda of the grid at which a cell with this S < -1 is negative."""
+def first_without(threshold, S):
+    """The first lambda of the grid at which a cell with this S <= -1 has no probability."""
     g = threshold.shape[0] - 1
-    while threshold[g - 1] > S:
+    while threshold[g - 1] >= S:
         g -= 1
     return g
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def last_key(offset, margin, child, threshold, admissible, S, q, V, total, negative):
+def last_key(offset, margin, child, threshold, admissible, S, q, V, total, hole):
     """Add the cells that differ in the last key alone; ``child`` says which are admissible if not all are."""
     o = offset[-2]
     for t in range(o, offset[-1]):
@@ -120,33 +120,27 @@ def last_key(offset, margin, child, threshold, admissible, S, q, V, total, negat
                 continue
             total[0] += q * margin[t]
             total[1] += q * margin[t] * s
-        if s < -1.0:
-            g = first_negative(threshold, s)
+        if s <= threshold[-1]:
+            g = first_without(threshold, s)
             mass = q * margin[t]
-            negative[g, 0] += mass
-            negative[g, 1] += mass * s
+            hole[g, 0] += mass
+            hole[g, 1] += mass * s
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def walk(
-    prefix, sizes, offset, margin, pair, pair_at, triple, triple_at, three_low, three_high,
-    child, child_at, root, threshold, budget, total, negative,
+    prefix, sizes, offset, margin, pair_at, triple, triple_at, three_low, three_high, M, low, high,
+    child, child_at, root, threshold, S, q, node, V, budget, total, hole,
 ):  # fmt: skip
     """Add all cells that begin with the levels of ``prefix``; return how many cells and branches were visited.
 
-    ``total`` (2,) gains the sums of q and q S over admissible cells, row g of ``negative`` (G, 2) those over the
-    admissible cells that are negative from the g-th lambda on. A branch ends early where no cell is negative, or
-    where all are from the same lambda on, so that closed forms serve; and when ``budget`` is exceeded.
+    ``total`` (2,) gains the sums of q and q S over admissible cells, row g of ``hole`` (G, 2) those over the
+    admissible cells that have no probability from the g-th lambda on. A branch ends early where every cell has
+    some, or where all lose it at the same lambda, so that closed forms serve; and when ``budget`` is exceeded.
     """
     J = sizes.shape[0]
     last, base = J - 1, prefix.shape[0]
     third = triple.shape[0] > 0
-    rows = J if third else 1
-    S, q, node = np.zeros(J), np.ones(J), np.full(J, root)
-    V = np.zeros((J, offset[J]))
-    M, low, high = np.empty((rows, pair.shape[0])), np.zeros((rows, offset[J])), np.zeros((rows, offset[J]))
-    M[0] = pair
-    bound_pairs(sizes, offset, pair_at, 0, M[0], low[0], high[0])
     for d in range(base):
         choose(sizes, offset, margin, pair_at, triple, triple_at, child, child_at, d, prefix[d], S, q, node, V,
                M, low, high)  # fmt: skip
@@ -165,7 +159,7 @@ def walk(
                 at = child_at[d] + node[d] * sizes[d]
                 open_to = child[at : at + sizes[d]]
                 free = node[d] == ADMISSIBLE
-                last_key(offset, margin, open_to, threshold, free, S[d], q[d], V[d], total, negative)
+                last_key(offset, margin, open_to, threshold, free, S[d], q[d], V[d], total, hole)
                 visited += sizes[d]
                 done = True
             elif node[d] == ADMISSIBLE:
@@ -173,12 +167,12 @@ def walk(
                 least, most = bounds(sizes, offset, d, S[d], V[d], low[row], high[row])
                 least += three_low[d]
                 most += three_high[d]
-                if least >= -1.0:
+                if least > threshold[-1]:
                     done = True
-                elif most < -1.0 and first_negative(threshold, least) == first_negative(threshold, most):
-                    g = first_negative(threshold, most)
-                    negative[g, 0] += q[d]
-                    negative[g, 1] += q[d] * mean_interaction(offset, margin, d, S[d], V[d])
+                elif most <= threshold[-1] and first_without(threshold, least) == first_without(threshold, most):
+                    g = first_without(threshold, most)
+                    hole[g, 0] += q[d]
+                    hole[g, 1] += q[d] * mean_interaction(offset, margin, d, S[d], V[d])
                     done = True
             if done:
                 d -= 1
@@ -194,4 +188,23 @@ def walk(
                high)  # fmt: skip
         d += 1
         arrived = True
+    return visited
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def walk_all(
+    prefixes, sizes, offset, margin, pair_at, triple, triple_at, three_low, three_high, M, low, high,
+    child, child_at, root, threshold, budget, total, hole,
+):  # fmt: skip
+    """Walk from every row of ``prefixes``, as long as the budget lasts; return how much was visited."""
+    J = sizes.shape[0]
+    S, q, node, V = np.zeros(J), np.ones(J), np.full(J, root), np.zeros((J, offset[J]))
+    visited = 0
+    for prefix in prefixes:
+        if visited > budget:
+            break
+        visited += walk(
+            prefix, sizes, offset, margin, pair_at, triple, triple_at, three_low, three_high, M, low, high,
+            child, child_at, root, threshold, S, q, node, V, budget - visited, total, hole,
+        )  # fmt: skip
     return visited

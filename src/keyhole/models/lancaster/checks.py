@@ -6,6 +6,7 @@ import numpy as np
 
 from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.inference.track_record import TrackRecord, record_on
+from keyhole.models.lancaster.held_out import MOST_MISSED
 from keyhole.population.weights import design_effect
 
 if TYPE_CHECKING:
@@ -48,29 +49,37 @@ def _saturated(fit: "LancasterFit") -> bool:
 
 def _shrinkage(fit: "LancasterFit") -> Diagnostic:
     name, value = "lambda", fit.shrinkage
-    best = float(fit.shrinkage_path.shrinkage[fit.shrinkage_path.best()])
-    asked = fit.shrinkage_path.held_out.asked
+    path, held_out = fit.shrinkage_path, fit.shrinkage_path.held_out
+    best, unbounded, asked = held_out.best(), held_out.best_if_all_were_eligible(), held_out.asked
     if len(fit.sample.table.keys) == 1:
         return Diagnostic(name, value, "good", "There is one key, so nothing to interact.")
     if asked == 0:
         words = "Every record has a level that nobody else has: no record can say which lambda is right."
         return Diagnostic(name, value, "caution", words)
     if not fit.automatic:
-        words = f"lambda = {value:g} was given; held-out records would have chosen {best:g}."
+        words = f"lambda = {value:g} was given; held-out records would have chosen {path.shrinkage[best]:g}."
         return Diagnostic(name, value, "good", words)
     words = f"lambda = {value:g} foretells {asked:,} held-out records best."
+    verdict: Verdict = "good"
+    if unbounded != best:
+        verdict = "caution"
+        words = (
+            f"lambda = {value:g} foretells {asked:,} held-out records best among those whose law gives a "
+            f"probability to at least {1 - MOST_MISSED:.0%} of them. That bound decided: without it "
+            f"lambda = {path.shrinkage[unbounded]:g}, with none for {held_out.missed[unbounded]:.1%}, scores best."
+        )
     if value == 0.0:
         words += " That is an edge of the path: the interactions help not at all, the law is independence."
         return Diagnostic(name, value, "caution", words)
     if value == 1.0:
         words += " That is an edge of the path: the interactions are taken in full, and more was not tried."
         return Diagnostic(name, value, "caution", words)
-    return Diagnostic(name, value, "good", words)
+    return Diagnostic(name, value, verdict, words)
 
 
 def _renormaliser(fit: "LancasterFit") -> Diagnostic:
     c, g = fit.shrinkage_path.renormaliser, fit.shrinkage_path.place(fit.shrinkage)
-    lost = -float(c.negative[g])
+    lost = abs(float(c.negative[g]))
     words = f"c = {c.value[g]:.4f}: cells with negative probability, set to zero, had {lost:.3f} together."
     verdict: Verdict = "good"
     if lost > NEGATIVE_MASS:
@@ -97,9 +106,10 @@ def _without_probability(fit: "LancasterFit") -> Diagnostic:
 
 
 def _missed(fit: "LancasterFit") -> Diagnostic:
-    share = float(fit.shrinkage_path.held_out.missed[fit.shrinkage_path.place(fit.shrinkage)])
+    held_out, g = fit.shrinkage_path.held_out, fit.shrinkage_path.place(fit.shrinkage)
+    share = float(held_out.missed[g])
     words = f"{100 * share:.1f}% of held-out records fall into cells to which the law gives no probability."
-    return Diagnostic("held_out_without_probability", share, "good" if share < 0.05 else "caution", words)
+    return Diagnostic("held_out_without_probability", share, "good" if held_out.eligible[g] else "caution", words)
 
 
 def _weights(fit: "LancasterFit") -> Diagnostic:

@@ -14,6 +14,10 @@ a law that sums to one for every lambda. :math:`\varepsilon` is the share of hel
 hole, its maximum likelihood estimate, so that a lambda pays for each of them. Where the cell is in the hole only
 without its record, its q is added to Q.
 
+The law of the risk has no such part, so the score speaks for it only where :math:`\varepsilon` is small: a lambda
+with more than 5% of the held-out records in the hole is not eligible, however well its filled law scores. With two
+independent keys and lambda = 1 the sample's own cells and, outside of them, independence would often score best.
+
 A record with a level that nobody else has cannot be foretold at any lambda and is not asked.
 """
 
@@ -21,9 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.arrays import IntVector, Vector
+from keyhole.arrays import IntVector, Mask, Vector
 from keyhole.models.lancaster.margins import Margins
 from keyhole.models.lancaster.renormaliser import Renormaliser
+
+MOST_MISSED = 0.05
+"""Share of held-out records to which the law of an eligible lambda may give no probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +50,19 @@ class HeldOut:
     score: Vector
     missed: Vector
     asked: int
+
+    @property
+    def eligible(self) -> Mask:
+        """Whether the law gives some probability to nearly all held-out records; at lambda = 0 to each of them."""
+        return np.asarray(self.missed.round(9) <= MOST_MISSED)  # a sum of shares, so up to rounding
+
+    def best(self) -> int:
+        """The place of the best score of an eligible lambda, the first of ties; 0 if nobody was asked."""
+        return int(np.argmax(np.where(self.eligible, self.score, -np.inf)))
+
+    def best_if_all_were_eligible(self) -> int:
+        """The place of the best score, whatever its law leaves out."""
+        return int(np.argmax(self.score))
 
 
 def hold_out(
@@ -64,10 +84,10 @@ def hold_out(
     share = weight / weight.sum()
     score, missed = np.empty((2, len(grid)))
     for g, shrinkage in enumerate(grid):
-        ratio = 1.0 + shrinkage * without.interaction
+        ratio = without.ratio(shrinkage)
         out = ratio <= 0.0
         own = np.exp(whole.log_independence[out])
-        newly = 1.0 + shrinkage * whole.interaction[out] > 0.0
+        newly = whole.ratio(shrinkage)[out] > 0.0
         hole = np.maximum(c.hole[g] + own * newly, own)
         inside = without.log_independence[~out] + np.log(ratio[~out] / c.value[g])
         outside = without.log_independence[out] - np.log(hole)

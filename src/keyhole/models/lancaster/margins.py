@@ -26,6 +26,9 @@ Subset = tuple[int, ...]
 MOST_ENTRIES = 50_000_000
 """Entries of all margins together, 400 MB; the tables of interactions take as much again."""
 
+ROUNDING = 1e-9
+"""1 + lambda S as near to zero as this is zero, as with two keys at lambda = 1 wherever nobody is (S = -1)."""
+
 NOTHING = 1e-9
 """A margin less than this share of the weight taken from it is rounding: nobody else was in it."""
 
@@ -49,9 +52,17 @@ class Additive:
     triples: Vector
     interaction: Vector
 
+    def ratio(self, shrinkage: Vector | float) -> Vector:
+        """p(lambda) / q = 1 + lambda S, which may be negative and is zero where only rounding says otherwise.
+
+        With several lambda there is one row for each.
+        """
+        ratio = 1.0 + np.multiply.outer(shrinkage, self.interaction)
+        return np.where(np.abs(ratio) <= ROUNDING, 0.0, ratio)
+
     def probability(self, shrinkage: float) -> Vector:
         """p(lambda), which may be negative."""
-        return np.asarray(np.exp(self.log_independence) * (1.0 + shrinkage * self.interaction))
+        return np.asarray(np.exp(self.log_independence) * self.ratio(shrinkage))
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,7 @@ class LancasterAdditive:
         tau1_plain, tau2_plain = np.array([_tau(sample, p) for p in raw]).T
         without = (raw == 0.0).sum(axis=1)
         path = LancasterPath(grid, c, held_out, tau1, tau2, tau1_plain, tau2_plain, without)
-        place = path.best() if given is None else path.place(given)
+        place = held_out.best() if given is None else path.place(given)
         probability = raw[place] / c.value[place]
         return LancasterFit(sample, self.order, path, float(grid[place]), given is None, probability)
 

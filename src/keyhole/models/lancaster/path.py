@@ -58,10 +58,6 @@ class LancasterPath:
     tau2_plain: Vector
     without_probability: IntVector
 
-    def best(self) -> int:
-        """The place of the lambda with the best score, the smallest of those that tie; 0 if none was asked."""
-        return int(np.argmax(self.held_out.score))
-
     def place(self, shrinkage: float) -> int:
         """The place of a lambda of the path."""
         return int(np.abs(self.shrinkage - shrinkage).argmin())
@@ -77,6 +73,7 @@ class LancasterPath:
                 float(self.tau2[g]),
                 {
                     "held_out_score": float(held_out.score[g]),
+                    "held_out_without_probability": float(held_out.missed[g]),
                     "renormaliser": float(c.value[g]),
                     "negative_probability": float(c.negative[g]),
                     "tau1_not_renormalised": float(self.tau1_plain[g]),

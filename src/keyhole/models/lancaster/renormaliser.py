@@ -2,8 +2,9 @@ r"""The renormaliser c(lambda): the sum of the additive law over admissible cell
 
 .. math:: c(\lambda) = \sum_{\text{admissible},\; p > 0} p(\lambda), \qquad p(\lambda) = q\,(1 + \lambda S)
 
-p is negative where :math:`S < -1/\lambda`, so the sums of q and q S over classes of S between neighbouring
-:math:`-1/\lambda` give c for a whole grid of lambda in one pass over the cells.
+p is not positive where :math:`S \le -1/\lambda`, up to rounding. The sums of q and q S over classes of S between
+neighbouring :math:`-1/\lambda` give c, and the independence mass of the cells left without probability, for a
+whole grid of lambda in one pass over the cells.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.lancaster import _kernels as kernels
-from keyhole.models.lancaster.margins import Margins
+from keyhole.models.lancaster.margins import ROUNDING, Margins
 from keyhole.models.lancaster.sampled import CELLS, sampled_sums
 from keyhole.progress import Progress
 from keyhole.table.decision_diagram import ADMISSIBLE
@@ -29,7 +30,7 @@ SMALL = 1_000_000
 """Tables up to this many cells are passed through in one go."""
 
 PARTS = 100
-"""Larger ones in at least so many parts, between which progress is told and the user may interrupt."""
+"""Larger ones in about so many parts, between which progress is told and the user may interrupt."""
 
 HOPELESS = 4
 """With more cells than this many times the budget the pass is not begun: pruning rarely saves as much."""
@@ -103,20 +104,21 @@ def exact_renormaliser(
     if cells > budget * HOPELESS:
         return None
     with np.errstate(divide="ignore"):
-        threshold = -1.0 / grid
+        threshold = (ROUNDING - 1.0) / grid
     tables = (*_tables(margins, order), *_admission(zeros, order, levels), threshold)
-    total, negative = np.zeros(2), np.zeros((len(grid), 2))
+    total, without = np.zeros(2), np.zeros((len(grid), 2))
     prefixes = _prefixes(sizes)
-    visited = 0
-    for done, prefix in enumerate(prefixes):
+    visited = done = 0
+    for part in np.array_split(prefixes, min(PARTS, len(prefixes))):
         progress(TASK, done, len(prefixes))
-        visited += kernels.walk(*(prefix, *tables, budget - visited, total, negative))
+        visited += kernels.walk_all(*(part, *tables, budget - visited, total, without))
         if visited > budget:
             return None
-    progress(TASK, len(prefixes), len(prefixes))
+        done += len(part)
+    progress(TASK, done, len(prefixes))
     if zeros is None:
         total = np.array([1.0, 0.0])  # what the pass finds too, up to rounding
-    hole, moment = negative.cumsum(axis=0).T
+    hole, moment = without.cumsum(axis=0).T
     below = np.minimum(hole + grid * moment, 0.0)
     value = total[0] + grid * total[1] - below
     return Renormaliser(value, below, hole, np.zeros(len(grid)), visited, exact=True)
@@ -142,17 +144,17 @@ def sampled_renormaliser(
     return Renormaliser(sums.positive, sums.negative, sums.hole, sums.positive_error, sums.cells, exact=False)
 
 
-def _prefixes(sizes: Sequence[int]) -> list[IntVector]:
-    """The beginnings of cells that part the pass."""
+def _prefixes(sizes: Sequence[int]) -> IntVector:
+    """The beginnings of cells that part the pass, one a row."""
     depth = 0
     if prod(sizes) > SMALL:
         while depth < len(sizes) - 1 and prod(sizes[:depth]) < PARTS:
             depth += 1
-    return [np.array(levels, dtype=np.int64) for levels in product(*map(range, sizes[:depth]))]
+    return np.array(list(product(*map(range, sizes[:depth]))), dtype=np.int64)
 
 
 def _tables(margins: Margins, order: Sequence[int]) -> tuple[Vector | IntVector, ...]:
-    """The margins and interactions in the flat layout of the kernels, keys in this order."""
+    """The margins, interactions and bounds of pairs in the flat layout of the kernels, keys in this order."""
     keys = len(order)
     place = {key: position for position, key in enumerate(order)}
     sizes = np.array([margins.sizes[key] for key in order], dtype=np.int64)
@@ -173,7 +175,13 @@ def _tables(margins: Margins, order: Sequence[int]) -> tuple[Vector | IntVector,
             three_low[: where[0] + 1] += values.min()
             three_high[: where[0] + 1] += values.max()
     pair, triple = (np.concatenate([*flat[width], np.empty(0)]) for width in (2, 3))
-    return sizes, offset, margin, pair, pair_at, triple, triple_at, three_low, three_high
+    # At third order every chosen key adds to the tables of pairs: one row of them for each key.
+    rows = keys if len(triple) else 1
+    pairs = np.empty((rows, len(pair)))
+    low, high = np.zeros((2, rows, offset[-1]))
+    pairs[0] = pair
+    kernels.bound_pairs(sizes, offset, pair_at, 0, pairs[0], low[0], high[0])
+    return sizes, offset, margin, pair_at, triple, triple_at, three_low, three_high, pairs, low, high
 
 
 def _admission(

@@ -78,7 +78,7 @@ def sampled_sums(
         for drawn in _draw_blocks(margins, component, count, rng):
             law = margins.at(drawn)
             tilt = law.triples if margins.subsets(3) else law.pairs
-            values = _values(law.interaction, 1.0 + 0.5 * tilt / max(len(components), 1), grid)
+            values = _values(law.ratio(grid), 1.0 + 0.5 * tilt / max(len(components), 1))
             if zeros is not None:
                 table_codes = np.stack([own[codes] for own, codes in zip(levels, drawn.T, strict=True)], axis=1)
                 values[:, :, zeros.contains(table_codes)] = 0.0
@@ -90,9 +90,8 @@ def sampled_sums(
     return SampledSums(mean[0], error[0], mean[1], error[1], mean[2], size)
 
 
-def _values(interaction: Vector, density: Vector, grid: Vector) -> Vector:
+def _values(ratio: Vector, density: Vector) -> Vector:
     """The positive part, the negative part and the hole, each over g / q, for every lambda and cell."""
-    ratio = 1.0 + np.outer(grid, interaction)
     return np.stack([np.maximum(ratio, 0.0), np.minimum(ratio, 0.0), (ratio <= 0.0).astype(np.float64)]) / density
 
 
