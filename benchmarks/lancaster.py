@@ -1,11 +1,12 @@
 """What does the exact renormaliser c(lambda) of the Lancaster additive model cost, and what is the path worth?
 
 Made-up people on the keys of Takemura's example (14, 2, 91, 5, 14, 7, 2, 5, 2 and 10 levels), all of them or the
-first eight or nine; and what an estimate of the same c from sampled cells costs. Seconds of processor time on one
-thread, without compilation. With ``paths``, the whole path on samples of the bundled population beside the truth,
-at both orders.
+first eight or nine, and on two keys of many levels; and what an estimate of the same c from sampled cells costs.
+Seconds of processor time on one thread, without compilation. With ``paths``, the whole path on samples of the bundled
+population beside the truth, at both orders. With ``choice``, which lambda is chosen for two keys when most cells are
+empty, and tau2 there, at lambda = 1 and in truth.
 
-    python benchmarks/lancaster.py [ORDER | paths]
+    python benchmarks/lancaster.py [ORDER | paths | choice]
 """
 
 import sys
@@ -33,12 +34,17 @@ TABLES = ((0, 2, 3, 4, 5, 6, 8), (0, 1, 2, 3, 4, 5, 6, 7, 8), tuple(range(10)))
 RECORDS = 9809
 UNLIMITED = 10**18
 WARM_UP = (0, 1, 3)
+WIDE = 1600
+"""Levels of each of two keys."""
 
 PATHS = (
     ("HHREL8", "FILER6", "AGE10", "MARITAL7", "EDUC17", "WKSTAT8", "CLASSWKR9"),
     ("PARENT5", "AGE10", "SEX", "MARITAL7", "RACE5", "EDUC5", "EMP4", "INCOME2", "CITIZEN5", "VETBEN3"),
 )
 """Keys of the bundled population."""
+
+CHOICE = {"people": 6000, "records": 300, "levels": 30, "samples": 20}
+"""Samples of two keys."""
 
 
 def people(size: int, seed: int = 1) -> IntVector:
@@ -54,10 +60,16 @@ def people(size: int, seed: int = 1) -> IntVector:
     return np.stack(columns, axis=1)
 
 
-def report(codes: IntVector, keys: tuple[int, ...], order: int) -> None:
+def wide_people(seed: int = 3) -> IntVector:
+    """Codes of two keys of many levels, each level with three people."""
+    size = 3 * WIDE
+    return np.stack([np.arange(size) % WIDE, np.random.default_rng(seed).permutation(size) % WIDE], axis=1)
+
+
+def report(codes: IntVector, order: int, *, quiet: bool = False) -> None:
     """Print one line: cells, cells and branches visited, seconds, c(1); and the same for sampled cells."""
-    cells, counts = np.unique(codes[:, keys], axis=0, return_counts=True)
-    sizes = tuple(LEVELS[key] for key in keys)
+    cells, counts = np.unique(codes, axis=0, return_counts=True)
+    sizes = tuple(int(column.max()) + 1 for column in codes.T)
     margins = Margins.of(cells, counts.astype(np.float64), sizes, order)
     levels = [np.arange(size) for size in sizes]
     grid = shrinkage_grid()
@@ -67,7 +79,7 @@ def report(codes: IntVector, keys: tuple[int, ...], order: int) -> None:
     sampled = sampled_renormaliser(margins, levels, None, grid, rng=np.random.default_rng(1))
     ended = time.process_time()
     assert exact is not None
-    if keys == WARM_UP:
+    if quiet:
         return
     print(
         f"{margins.cells:12,} {exact.visited:12,} {middle - started:8.2f} {exact.value[-1]:8.4f}   "
@@ -79,12 +91,13 @@ def report(codes: IntVector, keys: tuple[int, ...], order: int) -> None:
 def costs(order: int) -> None:
     """Print the cost of c by number of cells."""
     everyone = people(RECORDS)
-    report(everyone, WARM_UP, order)
+    report(everyone[:, WARM_UP], order, quiet=True)
     print(f"order {order}, {RECORDS:,} records, c on {len(shrinkage_grid())} values of lambda in one pass")
     print(f"{'cells':>12} {'visited':>12} {'seconds':>8} {'c(1)':>8}   ", end="")
     print(f"{'sampled':>12} {'seconds':>8} {'c(1)':>8} {'s.e.':>8}")
     for table in TABLES:
-        report(everyone, table, order)
+        report(everyone[:, table], order)
+    report(wide_people(), order)
 
 
 def path(names: tuple[str, ...], size: int, order: int) -> None:
@@ -114,8 +127,33 @@ def path(names: tuple[str, ...], size: int, order: int) -> None:
         )
 
 
+def choice(equal: float, seed: int = 11) -> None:
+    """Print the choice for two keys of many levels that are equal for a share of the people, else independent."""
+    rng = np.random.default_rng(seed)
+    levels, rows = CHOICE["levels"], []
+    keys = [KeyVariable(name, tuple(map(str, range(levels)))) for name in "AB"]
+    for _ in range(CHOICE["samples"]):
+        people = rng.integers(0, levels, (CHOICE["people"], 2))
+        alike = rng.random(len(people)) < equal
+        people[alike, 1] = people[alike, 0]
+        population = ContingencyTable.from_codes(keys, people)
+        sample = Sample(ContingencyTable.from_codes(keys, people[: CHOICE["records"]]), len(people))
+        truth = population.counts[population.find(sample.table.cells[sample.table.uniques])]
+        found = (fit := LancasterAdditive().fit(sample, rng=rng)).shrinkage_path
+        tau2 = found.tau2[found.place(fit.shrinkage)]
+        rows.append((fit.shrinkage, found.held_out.missed[-1], tau2, found.tau2[-1], (1 / truth).sum()))
+    chosen, missed, tau2, full, true = np.array(rows).T
+    print(
+        f"equal for {equal:.0%}: lambda {chosen.min():g} to {chosen.max():g}, tau2 {tau2.mean():.1f}, "
+        f"at lambda = 1 {full.mean():.1f} with {missed.mean():.0%} missed, truth {true.mean():.1f}"
+    )
+
+
 if __name__ == "__main__":
-    if "paths" in sys.argv:
+    if "choice" in sys.argv:
+        for share in (0.0, 0.4):
+            choice(share)
+    elif "paths" in sys.argv:
         for table in PATHS:
             for records, order in product((1000, 10_000), (2, 3)):
                 path(table, records, order)
