@@ -1,5 +1,6 @@
 """The cells a fit visits against looking at every cell of the table."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,10 @@ from hypothesis import strategies as st
 
 from keyhole.errors import FitFailed, ForbiddenRecords
 from keyhole.models.loglinear import _kernels as kernels
+from keyhole.models.loglinear import cell_search
+from keyhole.models.loglinear.cell_search import bytes_of
 from keyhole.models.loglinear.cells import Cells
+from keyhole.models.loglinear.ipf import fit_margins
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from tests.models.loglinear import twins
@@ -18,6 +22,12 @@ from tests.models.loglinear import twins
 def in_table_codes(cells: Cells) -> list[tuple[int, ...]]:
     columns = [levels[codes] for levels, codes in zip(cells.levels, cells.codes, strict=True)]
     return [tuple(row) for row in np.stack(columns, axis=1).tolist()]
+
+
+def uniform_sample(size: int, levels: tuple[int, ...]) -> Sample:
+    rng = np.random.default_rng(2)
+    codes = np.stack([rng.integers(0, count, size) for count in levels], axis=1)
+    return Sample(ContingencyTable.from_codes(twins.keys_of(levels), codes), 10 * size)
 
 
 @pytest.mark.parametrize("model", twins.MODELS)
@@ -69,10 +79,7 @@ def test_a_cell_that_is_not_visited_is_not_found() -> None:
 
 def test_keys_of_many_levels() -> None:
     """More levels than a word has bits, and more than a byte can tell apart."""
-    rng = np.random.default_rng(2)
-    levels = (300, 70, 3)
-    codes = np.stack([rng.integers(0, size, 900) for size in levels], axis=1)
-    sample = Sample(ContingencyTable.from_codes(twins.keys_of(levels), codes), 9000)
+    sample = uniform_sample(900, (300, 70, 3))
     generators = tuple(combinations(range(3), 2))
     cells = Cells.of(sample, generators)
     assert cells.codes.dtype == np.uint16
@@ -82,10 +89,43 @@ def test_keys_of_many_levels() -> None:
     np.testing.assert_array_equal(np.array(in_table_codes(cells))[cells.occupied], sample.table.cells)
 
 
-def test_memory_is_what_it_says() -> None:
-    cells = Cells.of(twins.some_sample(400), twins.MODELS["two-way"])
+def test_keys_of_more_levels_than_two_bytes_tell_apart() -> None:
+    """Against the closed form of independence; codes of two bytes would add up what is 65,536 levels apart."""
+    size, rng = 66_000, np.random.default_rng(1)
+    codes = np.stack(
+        [np.append(np.arange(size), np.full(4000, size - 1)), rng.integers(0, 2, size + 4000)], axis=1
+    )
+    sample = Sample(ContingencyTable.from_codes(twins.keys_of((size, 2)), codes), 700_000)
+    cells = Cells.of(sample, ((0,), (1,)))
+    assert cells.codes.dtype == np.uint32
+    assert len(cells) == 2 * size
+    np.testing.assert_array_equal(cells.codes_at(cells.occupied), sample.table.cells)
+    fitted = fit_margins(cells, sample.table.counts, ((0,), (1,)))
+    one, other = (np.bincount(column) / len(codes) for column in codes.T)
+    level, of_two = sample.table.cells.T
+    np.testing.assert_allclose(fitted.at_occupied, len(codes) * one[level] * other[of_two], rtol=1e-9)
+
+
+def test_an_occupied_cell_that_is_not_visited_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = uniform_sample(900, (300, 3))
+    cells = Cells.of(sample, ((0,), (1,)))
+    with pytest.raises(RuntimeError, match=f"1 of the {sample.table.occupied} occupied cells are not among"):
+        replace(cells, occupied=np.append(cells.occupied[1:], -1))
+    # Codes that wrap are one way to get there.
+    monkeypatch.setattr(cell_search, "code_kind", lambda sizes: np.dtype(np.uint8))
+    with pytest.raises(RuntimeError, match="occupied cells are not among"):
+        Cells.of(sample, ((0,), (1,)))
+
+
+@pytest.mark.parametrize(("levels", "code"), [(twins.LEVELS, 1), ((300, 4, 3), 2), ((66_000, 2), 4)])
+def test_memory_is_what_it_says(levels: tuple[int, ...], code: int) -> None:
+    every = np.stack([np.arange(max(levels)) % size for size in levels], axis=1)
+    sample = Sample(ContingencyTable.from_codes(twins.keys_of(levels), every), 10 * len(every))
+    cells = Cells.of(sample, tuple((key,) for key in range(len(levels))))
     above = [len(layer.branch) for layer in cells.layers]
-    assert cells.bytes == len(cells) + sum((d + 4) * nodes for d, nodes in enumerate(above))
+    assert cells.bytes == code * len(cells) + sum((code * d + 4) * nodes for d, nodes in enumerate(above))
+    # The root has no value of its own in a fit, and is not counted beforehand.
+    assert bytes_of([*above[1:], len(cells)], np.dtype(f"u{code}")) == cells.bytes - 4 + 8 * cells.nodes
 
 
 def test_too_many_cells_are_counted_and_refused() -> None:
@@ -93,8 +133,6 @@ def test_too_many_cells_are_counted_and_refused() -> None:
     needed = len(Cells.of(sample, twins.MODELS["two-way"]))
     with pytest.raises(FitFailed, match=rf"{needed} of the 72 cells .* Recode keys"):
         Cells.of(sample, twins.MODELS["two-way"], most_bytes=9 * needed + 10)
-    with pytest.raises(FitFailed, match="more than "):
-        Cells.of(sample, twins.MODELS["two-way"], most_bytes=100)
 
 
 def test_a_margin_beyond_all_memory_is_named() -> None:

@@ -2,10 +2,10 @@
 
 Shapes, the same in every kernel. A layer has C nodes under the A nodes of the layer above, d keys deep:
 
-    prefix    (d, A) uint8 or uint16   codes of the keys read before this layer, one column per node above
-    branch    (A,) int32               number of nodes of this layer under each node above; they follow each other
-    own       (C,) as prefix           code of this layer's key
-    value     (C,) float64             fitted mass of the node: the sum of the cells below it
+    prefix    (d, A) uint8, uint16 or uint32   codes of the keys read before this layer, one column per node above
+    branch    (A,) int32      number of nodes of this layer under each node above; they follow each other
+    own       (C,) as prefix  code of this layer's key, rising under each node above
+    value     (C,) float64    fitted mass of the node: the sum of the cells below it
 
 A margin whose deepest key is that of the layer has its entry for a node at
 
@@ -49,35 +49,34 @@ def levels_that_may_follow(d, code, node, sizes, seen_first, seen, terms, stride
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def walk(
-    sizes, seen_first, seen, terms, strides, open_at, admitted, child_at, child, root, most,
-    codes, codes_at, branch, branch_at, width,
+    sizes, seen_first, seen, terms, strides, open_at, admitted, child_at, child,
+    codes, codes_at, branch, branch_at, width, code, node, left, nodes, at, budget,
 ):  # fmt: skip
-    """Visit the partial cells depth-first; return the nodes of each layer that have cells below, and steps taken.
+    """Visit partial cells depth-first, ``budget`` of them or those there still are; return how many.
 
     sizes (J,); margins with deepest key d are seen_first[d]:seen_first[d + 1]; ``terms`` (T, 3) says where the
     rows of ``strides`` (key, stride) of a margin begin and end, and where its bits begin in ``seen``.
     ``admitted`` and ``child`` describe the walk through the structural zeros, those of key d from open_at[d] and
     child_at[d] on. With ``codes`` not empty, the nodes are also written: layer d from codes_at[d] on, as a (d +
     1, width[d]) matrix, the last layer as its own codes only; the numbers of nodes under each node above from
-    branch_at[d] on. Stops when there are more than ``most`` cells.
+    branch_at[d] on.
+
+    Where the walk stands is kept from one call to the next. ``code`` (J,) and ``node`` (J + 1,) are the current
+    path and the nodes of the structural zeros along it, ``left`` (J, words) the levels that may follow; ``nodes``
+    (J,) counts the nodes of each layer found to have cells below. ``at`` holds the depth, -1 at the end, and how
+    many nodes of the path, from the top, are among those counted. A walk starts at code -1, its first node the
+    root, and zeros.
     """
-    J = sizes.shape[0]
-    last = J - 1
+    last = sizes.shape[0] - 1
     fill = codes.shape[0] > 0
-    code = np.full(J, -1, np.int64)
-    node = np.full(J + 1, root, np.int64)
-    left = np.zeros((J, (sizes.max() + 63) >> 6), np.uint64)
-    nodes = np.zeros(J, np.int64)
+    d, counted = at[0], at[1]
     steps = 0
-    counted = 0  # nodes of the current path, from the top, that are known to have cells below
-    d = 0
-    levels_that_may_follow(0, code, node[0], sizes, seen_first, seen, terms, strides, open_at, admitted, left[0])
-    while d >= 0:
+    levels_that_may_follow(d, code, node[d], sizes, seen_first, seen, terms, strides, open_at, admitted, left[d])
+    while d >= 0 and steps < budget:
         if d == last:
             here = 0
             for w in range((sizes[d] + 63) >> 6):
                 here += ones_in(left[d, w])
-            steps += 1
             if here > 0:
                 for e in range(counted, last):
                     if fill:
@@ -94,8 +93,6 @@ def walk(
                             place += 1
                     branch[branch_at[d] + (nodes[d - 1] - 1 if d > 0 else 0)] = here
                 nodes[d] += here
-                if nodes[d] > most:
-                    break
             d -= 1
             continue
         c = code[d] + 1
@@ -113,20 +110,24 @@ def walk(
             d, code, node[d], sizes, seen_first, seen, terms, strides, open_at, admitted, left[d]
         )
         steps += 1
-    return nodes, steps
+    at[0], at[1] = d, counted
+    return steps
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def descend(start, own, wanted, at):
     """Move ``at``, a node of the layer above for each wanted code, to the node with that code, or to -1."""
     for i in range(at.shape[0]):
-        found = -1
         if at[i] >= 0:
-            for c in range(start[at[i]], start[at[i] + 1]):
-                if own[c] == wanted[i]:
-                    found = c
-                    break
-        at[i] = found
+            low, end = start[at[i]], start[at[i] + 1]
+            high = end
+            while low < high:
+                middle = (low + high) >> 1
+                if own[middle] < wanted[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            at[i] = low if low < end and own[low] == wanted[i] else -1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -1,6 +1,10 @@
-"""The search for the cells that a fit visits: depth-first over the keys, in an order that prunes early."""
+"""The search for the cells that a fit visits: depth-first over the keys, in an order that prunes early.
 
-from collections.abc import Sequence
+A partial cell may lead to no cell at all, and nobody knows beforehand how many do. So the walk is taken in slices,
+between which it can be interrupted, and is given up after a number of steps.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,10 +16,35 @@ from keyhole.errors import FitFailed
 from keyhole.models.loglinear import _kernels as kernels
 from keyhole.models.loglinear.formula import Generators
 from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
 from keyhole.table.structural_zeros import StructuralZeros
 
 LayerArrays = tuple[NDArray[np.unsignedinteger], NDArray[np.int32], NDArray[np.unsignedinteger]]
 """The codes above, the numbers of nodes and the own codes of a layer, as in `cells.CellLayer`."""
+
+MOST_STEPS = 500_000_000
+"""Partial cells after which a search is given up: twice those of any tree that fits into 6 GB, so that most led
+nowhere. A minute or two."""
+
+SLICE = 1 << 26
+"""Levels and words of levels that the walk may look at before Python has its turn: about a tenth of a second."""
+
+
+def code_kind(sizes: Sequence[int] | IntVector) -> np.dtype[np.unsignedinteger]:
+    """The smallest unsigned type that tells the levels of every key apart.
+
+    Examples
+    --------
+    >>> [str(code_kind((2, size))) for size in (256, 257, 65_536, 65_537)]
+    ['uint8', 'uint16', 'uint16', 'uint32']
+    """
+    return np.min_scalar_type(int(max(sizes)) - 1)
+
+
+def bytes_of(width: Sequence[int] | IntVector, kind: np.dtype[np.unsignedinteger]) -> int:
+    """What a tree with so many nodes in each layer takes together with its fit, as `cells` says."""
+    above = sum((kind.itemsize * (d + 1) + 12) * int(nodes) for d, nodes in enumerate(width[:-1]))
+    return above + (kind.itemsize + 8) * int(width[-1])
 
 
 def pruning_order(codes: Codes, sizes: Sequence[int], generators: Generators) -> tuple[int, ...]:
@@ -41,10 +70,12 @@ def pruning_order(codes: Codes, sizes: Sequence[int], generators: Generators) ->
     best: tuple[float, tuple[int, ...]] = (np.inf, ())
     for first in range(J):
         order, size, cost = [first], float(np.log(sizes[first])), 0.0
+        grown = np.log(sizes)
         while len(order) < J:
             cost += np.exp(min(size, 600.0))
-            grown = {key: np.log(sizes[key]) + growth[key, order].sum() for key in range(J) if key not in order}
-            order.append(min(grown, key=lambda key: (grown[key], key)))
+            grown += growth[order[-1]]
+            grown[order[-1]] = np.inf
+            order.append(int(grown.argmin()))
             size += grown[order[-1]]
         if cost < best[0]:
             best = (cost, tuple(order))
@@ -61,33 +92,41 @@ def _bits(mask: Mask) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False)
 class Admission:
-    """Which levels the structural zeros admit after each node of their diagram, and to which node they lead."""
+    """Which levels the structural zeros admit after each node of their diagram, and to which node they lead.
+
+    ``cells`` is the number of cells, of the levels that occur, that they admit.
+    """
 
     admitted: tuple[NDArray[np.uint64], ...]
     children: tuple[IntVector, ...]
     root: int
+    cells: int
 
     @classmethod
     def of(cls, zeros: StructuralZeros | None, order: Sequence[int], levels: Sequence[IntVector]) -> "Admission":
         if zeros is None:
             free = [np.ones((1, len(levels[key])), dtype=np.bool_) for key in order]
-            return cls(tuple(map(_bits, free)), tuple(np.zeros(mask.shape, np.int64) for mask in free), 0)
+            nodes = tuple(np.zeros(mask.shape, np.int64) for mask in free)
+            return cls(tuple(map(_bits, free)), nodes, 0, prod(map(len, levels)))
         diagram = zeros.diagram_in(order)
         admitted: list[NDArray[np.uint64]] = []
         children: list[IntVector] = []
-        alive = np.array([False, True])
+        below = np.array([0, 1], dtype=object)  # cells below each node, in whole numbers of any size
         for layer in reversed(diagram.layers):
-            child = layer.child[:, layer.group[levels[layer.key]]].astype(np.int64)
-            may_follow = alive[child]
-            admitted.append(_bits(may_follow))
+            group = layer.group[levels[layer.key]]
+            child = layer.child[:, group].astype(np.int64)
+            admitted.append(_bits(np.asarray(below > 0)[child]))
             children.append(child)
-            alive = np.asarray(may_follow.any(axis=1))
-        return cls(tuple(admitted[::-1]), tuple(children[::-1]), diagram.root)
+            below = below[layer.child] @ np.bincount(group, minlength=layer.groups).astype(object)
+        return cls(tuple(admitted[::-1]), tuple(children[::-1]), diagram.root, int(below[diagram.root]))
 
 
 @dataclass(frozen=True, eq=False)
 class CellSearch:
-    """What the compiled walk needs to know, in flat arrays."""
+    """What the compiled walk needs to know, in flat arrays.
+
+    ``known`` is the number of cells where no margin has an empty entry; None where they must be counted.
+    """
 
     sizes: IntVector
     seen_first: IntVector
@@ -99,6 +138,7 @@ class CellSearch:
     child_at: IntVector
     child: IntVector
     root: int
+    known: int | None
 
     @classmethod
     def of(
@@ -121,6 +161,8 @@ class CellSearch:
                 shape = [sizes[k] for k in before]
                 mask = np.zeros((prod(shape), sizes[key]), dtype=np.bool_)
                 mask[np.ravel_multi_index(tuple(codes[:, before].T), tuple(shape)), codes[:, key]] = True
+                if mask.all():
+                    continue
                 terms.append((len(strides), len(strides) + len(before), words))
                 strides += [(depth[k], prod(shape[i + 1 :])) for i, k in enumerate(before)]
                 seen.append(_bits(mask).ravel())
@@ -137,50 +179,69 @@ class CellSearch:
             _starts(admission.children),
             np.concatenate([child.ravel() for child in admission.children]),
             admission.root,
+            None if terms else admission.cells,
         )
 
-    def run(self, most_bytes: int, sample: Sample) -> tuple[tuple[LayerArrays, ...], int]:
-        """Count, then fill: memory is what is needed."""
-        kind = np.uint8 if self.sizes.max() <= 256 else np.uint16
-        a_cell = np.dtype(kind).itemsize + 8
+    def run(
+        self, most_bytes: int, sample: Sample, *, most_steps: int = MOST_STEPS, progress: Progress = silent
+    ) -> tuple[tuple[LayerArrays, ...], int]:
+        """The layers and the steps that finding them took. Count, then fill: memory is what is needed."""
+        kind = code_kind(self.sizes)
+        if self.known is not None:
+            _refuse_beyond(most_bytes, self.known, bytes_of([self.known], kind), sample)
         nothing = np.empty(0, np.int64)
-        width, steps = self._walk(most_bytes // a_cell, np.empty(0, kind), nothing, nothing, nothing, nothing)
-        above = int(sum((np.dtype(kind).itemsize * (d + 1) + 12) * nodes for d, nodes in enumerate(width[:-1])))
-        if width[-1] * a_cell + above > most_bytes:
-            stopped = "more than " if width[-1] > most_bytes // a_cell else ""
-            raise FitFailed(
-                f"The fit would visit {stopped}{width[-1]:,} of the {sample.admissible_cells:,} cells and take "
-                f"{(width[-1] * a_cell + above) / 1e9:.1f} GB, over its {most_bytes / 1e9:.1f} GB. "
-                "Recode keys with many levels, leave out keys, or use a model with fewer terms."
-            )
+        for steps, width, ended in self._walk(np.empty(0, kind), nothing, np.empty(0, np.int32), nothing, nothing):
+            progress("finding cells", steps, None, f"{width[-1]:,} found")
+            _refuse_beyond(most_bytes, int(width[-1]), bytes_of(width, kind), sample, ended=ended)
+            if steps >= most_steps and not ended:
+                raise FitFailed(
+                    f"The search for the cells of the fit was given up after {steps:,} steps with {width[-1]:,} "
+                    "found: most combinations of the first keys lead to none, and nobody knows how many are left. "
+                    "Leave out keys, recode keys to coarser levels, or use a model with fewer terms."
+                )
         J = len(width)
         rows = np.array([*range(1, J), 1])
         codes_at = np.concatenate([[0], np.cumsum(rows * width)])
-        parents = np.concatenate([[1], width[:-1]])
-        branch_at = np.concatenate([[0], np.cumsum(parents)])
-        codes = np.zeros(codes_at[-1], dtype=kind)
-        branch = np.zeros(branch_at[-1], dtype=np.int32)
-        self._walk(most_bytes, codes, codes_at, branch, branch_at, width)
+        branch_at = np.concatenate([[0], np.cumsum([1, *width[:-1]])])
+        codes, branch = np.zeros(codes_at[-1], dtype=kind), np.zeros(branch_at[-1], dtype=np.int32)
+        for stored, *_ in self._walk(codes, codes_at, branch, branch_at, width):
+            progress("storing cells", stored, steps)
         blocks = [codes[codes_at[d] : codes_at[d + 1]].reshape(rows[d], width[d]) for d in range(J)]
         prefixes = [np.empty((0, 1), dtype=kind), *blocks[:-1]]
         layers = tuple((prefixes[d], branch[branch_at[d] : branch_at[d + 1]], blocks[d][-1]) for d in range(J))
-        return layers, int(steps)
+        return layers, steps
 
     def _walk(
         self,
-        most: int,
         codes: NDArray[np.unsignedinteger],
         codes_at: IntVector,
-        branch: NDArray[np.signedinteger],
+        branch: NDArray[np.int32],
         branch_at: IntVector,
         width: IntVector,
-    ) -> tuple[IntVector, int]:
-        branch = branch.astype(np.int32, copy=False)
-        found: tuple[IntVector, int] = kernels.walk(
-            self.sizes, self.seen_first, self.seen, self.terms, self.strides, self.open_at, self.admitted,
-            self.child_at, self.child, self.root, most, codes, codes_at, branch, branch_at, width,
-        )  # fmt: skip
-        return found
+    ) -> Iterator[tuple[int, IntVector, bool]]:
+        """After each slice the steps and the nodes of each layer so far, and whether it was the last."""
+        J, words = len(self.sizes), int(self.sizes.max() + 63) // 64
+        a_slice = max(1, SLICE // (words * (64 + int(np.diff(self.seen_first).max()))))
+        code, node, nodes = np.full(J, -1), np.full(J + 1, self.root), np.zeros(J, np.int64)
+        left, at, steps = np.zeros((J, words), np.uint64), np.zeros(2, np.int64), 0
+        while at[0] >= 0:
+            steps += kernels.walk(
+                self.sizes, self.seen_first, self.seen, self.terms, self.strides, self.open_at, self.admitted,
+                self.child_at, self.child, codes, codes_at, branch, branch_at, width,
+                code, node, left, nodes, at, a_slice,
+            )  # fmt: skip
+            yield steps, nodes, bool(at[0] < 0)
+
+
+def _refuse_beyond(most_bytes: int, cells: int, needed: int, sample: Sample, *, ended: bool = True) -> None:
+    """Make sure that the cells and what they need, known in the end or found so far, fit into memory."""
+    if needed > most_bytes:
+        more = "" if ended else "more than "
+        raise FitFailed(
+            f"The fit would visit {more}{cells:,} of the {sample.admissible_cells:,} cells and take "
+            f"{more}{needed / 1e9:,.1f} GB, over its {most_bytes / 1e9:,.1f} GB. "
+            "Recode keys with many levels, leave out keys, or use a model with fewer terms."
+        )
 
 
 def _starts(arrays: Sequence[NDArray[np.generic]]) -> IntVector:

@@ -8,9 +8,10 @@ cell begins like it.
 The cells stay what the search makes of them: the leaves of a tree with one layer per key. Of a cell only the
 code of the last key is stored, the codes of the other keys once for all cells that share them. Memory is
 
-    1 byte a cell and, for each node d keys deep above the cells, d + 4 bytes (2 and 2 d + 4 beyond 256 levels),
+    b bytes a cell and, for each node d keys deep above the cells, b d + 4 bytes,
 
-and a fit adds 8 bytes per node and cell.
+with b = 1, 2 or 4 where the key with the most levels has up to 256, up to 65,536 or more of them that occur. The
+places of the occupied cells take 8 bytes each, and a fit adds 8 bytes per node and cell.
 """
 
 from collections.abc import Sequence
@@ -23,9 +24,10 @@ from numpy.typing import NDArray
 from keyhole.arrays import Codes, IntVector, read_only
 from keyhole.errors import FitFailed, InvalidRules
 from keyhole.models.loglinear import _kernels as kernels
-from keyhole.models.loglinear.cell_search import Admission, CellSearch, pruning_order
+from keyhole.models.loglinear.cell_search import MOST_STEPS, Admission, CellSearch, pruning_order
 from keyhole.models.loglinear.formula import Generators
 from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
 
 MOST_BYTES = 6_000_000_000
 """What the cells and their fit may take together."""
@@ -80,9 +82,22 @@ class Cells:
     occupied: IntVector = field(repr=False)
     steps: int
 
+    def __post_init__(self) -> None:
+        if lost := np.count_nonzero(self.occupied < 0):
+            raise RuntimeError(
+                f"{lost:,} of the {len(self.occupied):,} occupied cells are not among the cells of the fit."
+            )
+
     @classmethod
     def of(
-        cls, sample: Sample, generators: Generators, *, prune: bool = True, most_bytes: int = MOST_BYTES
+        cls,
+        sample: Sample,
+        generators: Generators,
+        *,
+        prune: bool = True,
+        most_bytes: int = MOST_BYTES,
+        most_steps: int = MOST_STEPS,
+        progress: Progress = silent,
     ) -> "Cells":
         """The cells of a sample that a model with these generators visits.
 
@@ -93,11 +108,13 @@ class Cells:
             are visited, as penalised models need.
         most_bytes
             Memory that the cells and their fit may take.
+        most_steps
+            Partial cells after which the search is given up.
 
         Raises
         ------
         FitFailed
-            There are too many cells; says how many.
+            There are too many cells, or too many combinations that lead to none; says how many.
         """
         table = sample.table
         codes, found = table.dense()
@@ -114,7 +131,7 @@ class Cells:
             order = tuple(layer.key for layer in sample.zeros.small_diagram.layers)
             admission = Admission.of(sample.zeros, order, levels)
         search = CellSearch.of(codes, sizes, order, restricting, admission)
-        found_layers, steps = search.run(most_bytes, sample)
+        found_layers, steps = search.run(most_bytes, sample, most_steps=most_steps, progress=progress)
         layers = tuple(CellLayer(*arrays) for arrays in found_layers)
         cells = cls(sizes, levels, order, layers, np.empty(0, np.int64), steps)
         occupied = cells.find(codes)

@@ -24,6 +24,7 @@ from scipy import optimize, sparse, special
 
 from keyhole.arrays import IntVector, Mask, Vector, read_only
 from keyhole.errors import InvalidRules
+from keyhole.models.loglinear.cell_search import code_kind
 from keyhole.models.loglinear.cells import CellLayer, Cells
 from keyhole.models.loglinear.information import Design
 from keyhole.population.sample import Sample
@@ -69,18 +70,19 @@ def tree_of(
     sizes = tuple(map(len, levels))
     ordered = codes[:, order]
     first, place = rank_rows(Packing(tuple(sizes[key] for key in order)).pack(ordered))
-    kind = np.uint8 if max(sizes) <= 256 else np.uint16
-    read: NDArray[np.unsignedinteger] = ordered[first].astype(kind)
+    read: NDArray[np.unsignedinteger] = ordered[first].astype(code_kind(sizes))
     begins = np.zeros(len(read), dtype=np.bool_)
     begins[:1] = True
-    layers, above, prefix = [], np.zeros(1, np.int64), read[:1, :0].T
+    layers, above, prefix = [], np.zeros(1, np.int64), np.empty((0, 1), read.dtype)
     for d in range(len(order)):
         begins[1:] |= read[1:, d] != read[:-1, d]
         nodes = np.flatnonzero(begins)
         parent = np.searchsorted(above, nodes, side="right") - 1
         branch = np.bincount(parent, minlength=len(above)).astype(np.int32)
-        layers.append(CellLayer(prefix, branch, np.ascontiguousarray(read[nodes, d])))
-        above, prefix = nodes, np.ascontiguousarray(read[nodes, : d + 1].T)
+        # The codes of a layer are the last row of what stands above the next; of the cells nothing else is kept.
+        whole = np.ascontiguousarray(read[nodes, (0 if d + 1 < len(order) else d) : d + 1].T)
+        layers.append(CellLayer(prefix, branch, whole[-1]))
+        above, prefix = nodes, whole
     return Cells(sizes, levels, order, tuple(layers), read_only(place[:occupied]), len(codes)), place
 
 
