@@ -2,9 +2,9 @@
 
 Made-up people on the keys of Takemura's example (14, 2, 91, 5, 14, 7, 2, 5, 2 and 10 levels), all of them or the
 first eight or nine, and on two keys of many levels; and what an estimate of the same c from sampled cells costs.
-Seconds of processor time on one thread, without compilation. With ``paths``, the whole path on samples of the bundled
-population beside the truth, at both orders. With ``choice``, which lambda is chosen for two keys when most cells are
-empty, and tau2 there, at lambda = 1 and in truth.
+Seconds of processor time on one thread, without compilation. With ``paths``, the whole path on samples of the
+bundled population beside the truth, at both orders. With ``choice``, which lambda is chosen for two keys when most
+cells are empty, and tau2 there, at lambda = 1 and in truth.
 
     python benchmarks/lancaster.py [ORDER | paths | choice]
 """
