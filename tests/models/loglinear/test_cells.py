@@ -128,6 +128,11 @@ def test_memory_is_what_it_says(levels: tuple[int, ...], code: int) -> None:
     assert bytes_of([*above[1:], len(cells)], np.dtype(f"u{code}")) == cells.bytes - 4 + 8 * cells.nodes
 
 
+def test_nobody_has_no_cells() -> None:
+    cells = Cells.of(uniform_sample(0, (3, 2)), ((0,), (1,)))
+    assert len(cells) == cells.steps == len(cells.occupied) == 0
+
+
 def test_too_many_cells_are_counted_and_refused() -> None:
     sample = twins.some_sample(400)
     needed = len(Cells.of(sample, twins.MODELS["two-way"]))

@@ -38,7 +38,7 @@ def code_kind(sizes: Sequence[int] | IntVector) -> np.dtype[np.unsignedinteger]:
     >>> [str(code_kind((2, size))) for size in (256, 257, 65_536, 65_537)]
     ['uint8', 'uint16', 'uint16', 'uint32']
     """
-    return np.min_scalar_type(int(max(sizes)) - 1)
+    return np.min_scalar_type(max(1, *sizes) - 1)
 
 
 def bytes_of(width: Sequence[int] | IntVector, kind: np.dtype[np.unsignedinteger]) -> int:
@@ -59,7 +59,7 @@ def pruning_order(codes: Codes, sizes: Sequence[int], generators: Generators) ->
     with the smallest sum over its layers is taken. The key that branches most comes last, where a cell costs
     least.
     """
-    J = len(sizes)
+    J, alone = len(sizes), np.log(np.maximum(sizes, 1))
     growth = np.zeros((J, J))
     for i in range(J):
         for j in range(i):
@@ -69,8 +69,8 @@ def pruning_order(codes: Codes, sizes: Sequence[int], generators: Generators) ->
                 growth[i, j] = growth[j, i] = np.log(seen.mean())
     best: tuple[float, tuple[int, ...]] = (np.inf, ())
     for first in range(J):
-        order, size, cost = [first], float(np.log(sizes[first])), 0.0
-        grown = np.log(sizes)
+        order, size, cost = [first], float(alone[first]), 0.0
+        grown = alone.copy()
         while len(order) < J:
             cost += np.exp(min(size, 600.0))
             grown += growth[order[-1]]
@@ -196,7 +196,7 @@ class CellSearch:
             if steps >= most_steps and not ended:
                 raise FitFailed(
                     f"The search for the cells of the fit was given up after {steps:,} steps with {width[-1]:,} "
-                    "found: most combinations of the first keys lead to none, and nobody knows how many are left. "
+                    "found: many combinations of the first keys lead to none, and nobody knows how many are left. "
                     "Leave out keys, recode keys to coarser levels, or use a model with fewer terms."
                 )
         J = len(width)
@@ -220,7 +220,7 @@ class CellSearch:
         width: IntVector,
     ) -> Iterator[tuple[int, IntVector, bool]]:
         """After each slice the steps and the nodes of each layer so far, and whether it was the last."""
-        J, words = len(self.sizes), int(self.sizes.max() + 63) // 64
+        J, words = len(self.sizes), (max(1, int(self.sizes.max())) + 63) // 64
         a_slice = max(1, SLICE // (words * (64 + int(np.diff(self.seen_first).max()))))
         code, node, nodes = np.full(J, -1), np.full(J + 1, self.root), np.zeros(J, np.int64)
         left, at, steps = np.zeros((J, words), np.uint64), np.zeros(2, np.int64), 0
@@ -239,7 +239,7 @@ def _refuse_beyond(most_bytes: int, cells: int, needed: int, sample: Sample, *, 
         more = "" if ended else "more than "
         raise FitFailed(
             f"The fit would visit {more}{cells:,} of the {sample.admissible_cells:,} cells and take "
-            f"{more}{needed / 1e9:,.1f} GB, over its {most_bytes / 1e9:,.1f} GB. "
+            f"at least {needed / 1e9:,.1f} GB, over its {most_bytes / 1e9:,.1f} GB. "
             "Recode keys with many levels, leave out keys, or use a model with fewer terms."
         )
 
