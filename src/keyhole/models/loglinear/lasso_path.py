@@ -147,7 +147,7 @@ class LassoPath:
             )
         beside = [self.steps[near] for near in (self.chosen - 1, self.chosen + 1) if 0 <= near < len(self.steps)]
         here = self.steps[self.chosen].tau1
-        if any(abs(step.tau1 - here) > FAR * max(step.tau1, here) for step in beside):
+        if any(abs(step.tau1 - here) > max(FAR * max(step.tau1, here), 1.0) for step in beside):
             found.append(
                 "tau1 of a penalty beside the chosen one differs by more than half: try more of them (lambdas)."
             )

@@ -149,7 +149,7 @@ def fit_means(
                 empty,
                 "does not exist" if empty else "not known",
             )
-    cells = Cells.of(sample, generators)
+    cells = Cells.of(sample, generators, progress=progress)
     found = fit_margins(
         cells,
         pseudo_counts(sample),
