@@ -135,6 +135,41 @@ def test_with_structural_zeros_long_runs_agree_with_the_weighed_prior(prior: str
     assert (np.abs((blind / blind.sum(axis=1, keepdims=True)).mean(axis=0) - expected) > 5 * errors).any()
 
 
+@dataclass(frozen=True)
+class Augmented(LatentClassSampler):
+    """The sampler with imaginary records: those a class would have given until all of its own were admissible."""
+
+    def _draw_parameters(self, state, sizes, counts, rng, *, first=False):  # type: ignore[no-untyped-def]
+        counts = counts.copy()
+        theta = np.exp(state.log_theta)
+        if not first and sizes.any():
+            for k in np.flatnonzero(sizes):
+                for _ in range(rng.negative_binomial(sizes[k], np.exp(state.log_admissible[k]))):
+                    rows = self._impossible(theta[:, k], rng)
+                    counts[rows, k] += 1
+        super()._draw_parameters(state, sizes, counts, rng, first=True)
+
+    def _impossible(self, theta: Vector, rng: np.random.Generator) -> Vector:
+        """The rows of an impossible cell of a class."""
+        while True:
+            cell = np.array(
+                [rng.choice(size, p=theta[b : b + size]) for b, size in zip(self.begins, self.sizes, strict=False)]
+            )
+            if ZEROS.contains(cell[None])[0]:
+                return np.asarray(self.begins[:-1] + cell)
+
+
+@pytest.mark.statistical
+def test_imaginary_records_lead_to_the_same_posterior() -> None:
+    """With the flat prior: learned masses make classes with next to no admissible cell, and no end of records."""
+    exact = small(prior="uniform", diagram=ZEROS.small_diagram)
+    reference = Augmented(SIZES, 3, "uniform", CONCENTRATION, diagram=ZEROS.small_diagram)
+    found, expected = (long_run(sampler, 5_000, POSSIBLE)[1] for sampler in (exact, reference))
+    variances = [one.reshape(50, -1, len(POSSIBLE)).mean(axis=1).var(axis=0) / 50 for one in (found, expected)]
+    apart = np.abs(found.mean(axis=0) - expected.mean(axis=0)) / np.sqrt(sum(variances))
+    assert apart.max() < 4
+
+
 def statistics(state: LatentClasses, records: Codes) -> Vector:
     weight = np.exp(state.log_weight)
     theta = np.exp(state.log_theta)
