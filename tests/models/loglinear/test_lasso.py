@@ -15,7 +15,8 @@ from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import fit_margins
 from keyhole.models.loglinear.lasso import divide, fit_lasso, occurring_cells
 from keyhole.models.loglinear.lasso_path import Approximation, Tried, choose
-from keyhole.models.loglinear.penalised import PenalisedFitting, fit_penalised, penalised_design
+from keyhole.models.loglinear.penalised import PenalisedFitting, fit_penalised
+from keyhole.models.loglinear.penalised_fit import penalised_design
 from keyhole.models.loglinear.thresholds import extrapolated, thresholded, violations
 from keyhole.population.sample import Sample
 from keyhole.population.weights import pseudo_counts

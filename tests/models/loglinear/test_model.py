@@ -11,7 +11,8 @@ from keyhole.models.loglinear import means
 from keyhole.models.loglinear.checks import diagnose
 from keyhole.models.loglinear.lasso_error import lasso_noise
 from keyhole.models.loglinear.model import LogLinear, LogLinearFit, TwoWay
-from keyhole.models.loglinear.penalised import fit_penalised, penalised_design
+from keyhole.models.loglinear.penalised import fit_penalised
+from keyhole.models.loglinear.penalised_fit import penalised_design
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import risk_of_laws
 from keyhole.table.contingency import ContingencyTable

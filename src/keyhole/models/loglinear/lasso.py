@@ -18,7 +18,8 @@ from keyhole.arrays import IntVector, Mask, Vector, read_only
 from keyhole.models.loglinear.drawn_cells import CELLS_DRAWN, draw_cells
 from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.lasso_path import LassoPath, Rule, Tried, choose
-from keyhole.models.loglinear.penalised import TOLERANCE, PenalisedFit, PenalisedFitting, penalised_design
+from keyhole.models.loglinear.penalised import TOLERANCE, PenalisedFitting
+from keyhole.models.loglinear.penalised_fit import PenalisedFit, penalised_design
 from keyhole.population.sample import Sample
 from keyhole.population.weights import pseudo_counts
 from keyhole.progress import Progress, silent

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from keyhole.arrays import Vector
 from keyhole.models.loglinear.information import MOST_PARAMETERS, Coding
 from keyhole.models.loglinear.means import draws_for
-from keyhole.models.loglinear.penalised import PenalisedFit
+from keyhole.models.loglinear.penalised_fit import PenalisedFit
 from keyhole.population.sample import Sample
 
 DRAWS = 400

@@ -10,7 +10,7 @@ from scipy import special
 from keyhole.arrays import Vector
 from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.models.loglinear.means import multiplier
-from keyhole.models.loglinear.penalised import PenalisedFit
+from keyhole.models.loglinear.penalised_fit import PenalisedFit
 from keyhole.population.sample import Sample
 
 Rule = Literal["best", "one-standard-error"]

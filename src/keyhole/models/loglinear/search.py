@@ -26,23 +26,22 @@ Skinner & Shlomo (2008), Assessing identification risk in survey microdata using
 American Statistical Association 103, section 5, https://doi.org/10.1198/016214507000001328
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy import special
 
-from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria, criteria_of
+from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria_of
 from keyhole.models.loglinear.formula import Generators, preset, with_term
 from keyhole.models.loglinear.information import Design, thinned
-from keyhole.models.loglinear.ipf import Fitted, fit_margins
-from keyhole.models.loglinear.means import multiplier
+from keyhole.models.loglinear.ipf import Fitted
 from keyhole.models.loglinear.search_path import Criterion, Ending, SearchPath, Step, Term, spread_of_risk
+from keyhole.models.loglinear.searched_records import SearchedRecords
 from keyhole.population.sample import Sample
-from keyhole.population.weights import product_of, pseudo_counts, weight_factors
 from keyhole.progress import Progress, silent
 
 THRESHOLD = 0.0
@@ -59,9 +58,6 @@ BEYOND = 2
 
 WORTH_KEEPING = 0.7
 """Share of the cells with a positive mean below which the others are dropped."""
-
-MARGINS, RISKS, PASSES = 1e-4, 1e-4, 200
-"""Tolerances of the fits on the way, and their longest; the chosen model is fitted to the end."""
 
 
 def search_terms(
@@ -93,7 +89,7 @@ def search_terms(
         How many steps the path goes on after the choice.
     """
     names = tuple(key.name for key in sample.table.keys)
-    trial = _Trial.of(_Records.of(sample), criterion, expansion)
+    trial = _Trial.of(SearchedRecords.of(sample), criterion, expansion)
     steps, chosen, found = [trial.step(())], 0, trial
     ending: Ending | None = None
     order, after = 2, 0
@@ -139,85 +135,17 @@ def candidates(generators: Generators, keys: int, order: int) -> list[Term]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Records:
-    """The sample as fits and criteria see it.
-
-    Attributes
-    ----------
-    counts
-        What each occupied cell counts in a margin.
-    multiplier
-        What turns a fitted mean into the mean of the unsampled count, for each unique.
-    factors
-        What a person of any cell weighs, as a product over the keys; None without weights.
-    """
-
-    sample: Sample
-    counts: Vector
-    multiplier: Vector
-    factors: tuple[Vector, ...] | None
-
-    @classmethod
-    def of(cls, sample: Sample) -> "_Records":
-        table = sample.table
-        factors = None if table.weights is None or not sample.unsampled_size else weight_factors(table)
-        return cls(sample, pseudo_counts(sample), multiplier(sample), factors)
-
-    def drawn(self, fitted: Vector, codes: Callable[[], Codes]) -> tuple[Vector, Vector]:
-        """The means of cells in the sample, given those of the fit, and the chance of their people to be drawn.
-
-        Parameters
-        ----------
-        codes
-            The codes of the cells, one row per key; not asked for without weights.
-        """
-        sample = self.sample
-        if self.factors is None or sample.table.weights is None:
-            return fitted, np.array([sample.sampling_fraction])
-        people = sample.population_size
-        weight = product_of(self.factors, codes()) * (people / float(sample.table.weights.sum()))
-        chance = 1.0 / np.maximum(weight, 1.0)
-        return fitted * chance * (people / float(self.counts.sum())), chance
-
-    def fit(self, cells: Cells, generators: Generators, start: Fitted | None) -> Fitted:
-        """A fit on the way."""
-        return fit_margins(
-            cells,
-            self.counts,
-            generators,
-            start=start,
-            uniques=self.sample.table.uniques,
-            multiplier=self.multiplier,
-            tolerance=MARGINS,
-            risk_tolerance=RISKS,
-            most_passes=PASSES,
-        )
-
-    def fit_to_the_end(self, generators: Generators, start: Fitted) -> Fitted:
-        """The fit to the tolerances of a final result."""
-        cells, uniques = Cells.of(self.sample, generators), self.sample.table.uniques
-        return fit_margins(
-            cells, self.counts, generators, start=start, uniques=uniques, multiplier=self.multiplier
-        )
-
-    def judge(self, fitted: Fitted, expansion: Expansion) -> Criteria:
-        cells = fitted.cells
-        means, fraction = self.drawn(fitted.fitted, lambda: cells.codes)
-        return criteria(means, cells.occupied, self.sample.table.counts, fraction, expansion=expansion)
-
-
-@dataclass(frozen=True, eq=False)
 class _Trial:
     """A model that has been fitted, and what the criteria say of it."""
 
-    records: _Records
+    records: SearchedRecords
     fitted: Fitted
     found: Criteria
     criterion: Criterion
     expansion: Expansion
 
     @classmethod
-    def of(cls, records: _Records, criterion: Criterion, expansion: Expansion) -> "_Trial":
+    def of(cls, records: SearchedRecords, criterion: Criterion, expansion: Expansion) -> "_Trial":
         """Independence."""
         generators = preset(1, len(records.sample.table.keys))
         fitted = records.fit(Cells.of(records.sample, generators), generators, None)
