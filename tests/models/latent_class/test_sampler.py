@@ -209,11 +209,14 @@ def test_geweke(prior: str, zeros: bool) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("prior", ["uniform", "marginal"])
-def test_calibration_of_tau1_and_tau2(prior: str) -> None:
+def test_calibration_of_tau1_and_tau2(prior: str, zeros: bool) -> None:
     levels = (3, 4, 3, 2)
-    right = LatentClassSampler(levels, classes=8, prior=prior, concentration_prior=(2.0, 2.0))  # type: ignore[arg-type]
-    broken = Forgetful(levels, classes=8, prior=prior, concentration_prior=(2.0, 2.0))  # type: ignore[arg-type]
+    rules = zero_rules_from([{"K0": "0", "K1": ["1", "2"]}, {"K2": "2", "K3": "1"}])
+    diagram = StructuralZeros(keys_of(levels), rules).small_diagram if zeros else None
+    right = LatentClassSampler(levels, 8, prior, (2.0, 2.0), diagram=diagram)  # type: ignore[arg-type]
+    broken = Forgetful(levels, 8, prior, (2.0, 2.0), diagram=diagram)  # type: ignore[arg-type]
 
     def ranks(sampler: LatentClassSampler) -> Vector:
         return calibration_ranks(

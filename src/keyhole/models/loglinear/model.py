@@ -147,5 +147,8 @@ def refuse_few_draws(draws: int) -> None:
         raise UnknownModel(f"The option draws must be at least 2, found {draws}.")
 
 
-RECORDS: Mapping[str, TrackRecord] = {"independence": TrackRecord(112, 800, covered=0, samples=18)}
-"""tau1 on the samples of the model guide, by preset."""
+RECORDS: Mapping[str, TrackRecord] = {
+    "independence": TrackRecord(112, 800, covered=0, samples=18),
+    "two-way": TrackRecord(-80, 13, covered=50, samples=100),
+}
+"""tau1 on the samples of the model guide, and of the page of log-linear models, by preset."""
