@@ -149,6 +149,6 @@ def refuse_few_draws(draws: int) -> None:
 
 RECORDS: Mapping[str, TrackRecord] = {
     "independence": TrackRecord(112, 800, covered=0, samples=18),
-    "two-way": TrackRecord(-80, 13, covered=50, samples=100),
+    "two-way": TrackRecord(-80, 22, covered=50, samples=120),
 }
 """tau1 on the samples of the model guide, and of the page of log-linear models, by preset."""
