@@ -119,7 +119,7 @@ def _boundary(means: Means, *, complete: bool) -> Diagnostic:
 
 def _existence(means: Means) -> Diagnostic:
     if means.existence == "not known":
-        words = "Whether the maximum likelihood estimate exists was not checked: the model has too many effects."
+        words = "Whether the maximum likelihood estimate exists was not checked: the table is too large for that."
         return Diagnostic("existence", means.existence, "good", words)
     words = (
         "No margin is empty in the sample, yet the maximum likelihood estimate does not exist: some combinations "
@@ -135,7 +135,7 @@ def _thin_margins(share: float) -> Diagnostic:
     )
     if share < THIN:
         return Diagnostic("thin_margins", share, "good", f"{words}.")
-    words += ", which understates risk by more than the interval tells."
+    words += ", which by itself understates risk, by more than the interval tells."
     return Diagnostic("thin_margins", share, "caution", words)
 
 

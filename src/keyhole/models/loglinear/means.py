@@ -131,8 +131,8 @@ def fit_means(
                 sample, generators, "closed form", fitted, noise, 0, 0.0, True, None, closed.parameters, empty,
                 "does not exist" if empty else "exists",
             )  # fmt: skip
-        entries = tree_entries(generators, sizes)
-        if entries <= MOST_TREE_ENTRIES and entries < prod(sizes) >= FEWEST_TREE_CELLS:
+        entries, size = tree_entries(generators, sizes), prod(sizes)
+        if entries <= MOST_TREE_ENTRIES and entries < size and size >= FEWEST_TREE_CELLS:
             walked = fit_tree(generators, codes, pseudo_counts(sample), sizes, tolerance=1e-6)
             fitted = np.exp(walked.log_fitted(codes[sample.table.uniques]))
             return Means(
