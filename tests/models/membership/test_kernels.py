@@ -1,12 +1,15 @@
 """Each kernel against its slow twin."""
 
+from collections.abc import Callable
 from itertools import product
+from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 from keyhole.models.membership import _kernels as kernels
+from keyhole.models.membership import sampler as sampling
 from keyhole.models.membership.concentration import (
     ConcentrationLaws,
     GammaPrior,
@@ -28,8 +31,14 @@ def people(size: int, seed: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("components", [0, 4])
-def test_allocation_is_its_twin(components: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = people(150)
+@pytest.mark.parametrize(
+    ("where", "name", "twin"),
+    [(kernels, "allocate", twins.allocate), (sampling, "move_tables", twins.move_tables)],
+)
+def test_a_sweep_is_its_twin(
+    components: int, where: ModuleType, name: str, twin: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = people(300)
     sampler = MembershipSampler(LEVELS, components)
 
     def run() -> tuple[Memberships, ...]:
@@ -42,7 +51,7 @@ def test_allocation_is_its_twin(components: int, monkeypatch: pytest.MonkeyPatch
     if not components:
         assert max(state.profiles for state in compiled) > 30  # more than the columns that were spare
     compiled = run()[-1]
-    monkeypatch.setattr(kernels, "allocate", twins.allocate)
+    monkeypatch.setattr(where, name, twin)
     slow = run()[-1]
     np.testing.assert_array_equal(compiled.z, slow.z)
     np.testing.assert_allclose(compiled.alpha, slow.alpha, rtol=1e-12)

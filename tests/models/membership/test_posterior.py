@@ -50,13 +50,13 @@ def scores(found: list[tuple[int, ...]], exact: dict[tuple[int, ...], float]) ->
 
 def test_graded_membership_visits_allocations_as_often_as_it_must() -> None:
     exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
-    found = visited(MembershipSampler(LEVELS, 2, "uniform"), False)
+    found = visited(MembershipSampler(LEVELS, 2, "uniform"), False, 8000)
     assert np.abs(scores(found, exact)).max() < 4
 
 
 def test_hierarchical_membership_visits_partitions_as_often_as_it_must() -> None:
     exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
-    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True)
+    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True, 8000)
     assert np.abs(scores(found, exact)).max() < 4
 
 
@@ -73,3 +73,14 @@ def test_an_alpha_that_does_not_know_the_tables_is_wrong(monkeypatch: pytest.Mon
     exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
     found = visited(MembershipSampler(LEVELS, 2, "uniform"), False)
     assert np.abs(scores(found, exact)).max() > 5
+
+
+@pytest.mark.parametrize("components", [0, 2])
+def test_tables_that_do_not_heed_the_weights_are_wrong(components: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "move_tables", twins.heedless)
+    if components:
+        exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
+    else:
+        exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
+    model = MembershipSampler(LEVELS, components, "uniform", above=ABOVE)
+    assert np.abs(scores(visited(model, components == 0, 8000), exact)).max() > 5

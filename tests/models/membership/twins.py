@@ -24,22 +24,66 @@ def quantile(law: int, u: float, knot: Vector, curve: Vector) -> float:
     )
 
 
-def profile(mass: Vector, base: Vector, start: IntVector, given: int, rng: Generator) -> Vector:
+def profile(mass: Vector, base: Vector, start: IntVector, given: list[int], rng: Generator) -> Vector:
     drawn = []
     for j in range(len(start) - 1):
-        shape = mass[j] * base[start[j] : start[j + 1]] + (np.arange(start[j], start[j + 1]) == given)
+        shape = mass[j] * base[start[j] : start[j + 1]] + np.isin(np.arange(start[j], start[j + 1]), given)
         logs = np.array([np.log(rng.standard_gamma(a + 1)) + np.log(1 - rng.random()) / a for a in shape])
         weight = np.exp(logs - logs.max())
         drawn.append(weight / weight.sum())
     return np.concatenate(drawn)
 
 
+def with_room(K: int, *held: Any) -> tuple[Any, ...]:
+    """Twice the columns, where there are but K."""
+    return tuple(np.concatenate([one, np.zeros_like(one)], axis=-1) if one.shape[-1] == K else one for one in held)
+
+
+def move_with(weights: Callable[[Vector], Vector]) -> Callable[..., Any]:
+    """The move of tables to profiles of the weights that are made of g0."""
+
+    def move_tables(
+        u: Vector, records: Codes, z: Codes, alpha: Vector, each: bool, K: int, left: float,
+        theta: Vector, g0: Vector, alpha0: float, mass: Vector, base: Vector, start: IntVector, counts: IntVector,
+        tables: IntVector, rng: Generator,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        J = records.shape[1]
+        for i, own in enumerate(u):
+            key = int(own[J] * J)
+            table, seated = [key], 1
+            opens = (alpha[i] if each else alpha[0]) * g0[z[i, key]]
+            for m in range(J):
+                if m != key and z[i, m] == z[i, key]:
+                    if own[m] * (opens + seated) < len(table):
+                        table.append(m)
+                    seated += 1
+            rows = [int(start[m] + records[i, m]) for m in table]
+            weight = np.append(weights(g0[:K]) * theta[rows, :K].prod(axis=0), left * base[rows].prod())
+            k = int(np.searchsorted(np.cumsum(weight), own[key] * weight.sum(), side="right"))
+            if len(table) == 1 or k > K:
+                continue
+            if k == K:
+                theta, g0, counts, tables = with_room(K, theta, g0, counts, tables)
+                theta[:, K] = profile(mass, base, start, rows, rng)
+                g0[K] = -left * np.expm1(np.log1p(-rng.random()) / alpha0)
+                left, K = left - g0[K], K + 1
+            z[i, table] = k
+        return K, left, theta, g0, counts, tables
+
+    return move_tables
+
+
+move_tables = move_with(lambda g0: g0)
+heedless = move_with(np.ones_like)
+"""Tables that go to frequent and to rare profiles alike."""
+
+
 def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..., Any]:
     """The allocation with tables of the concentration that is given by alpha_i and alpha_0, times g0."""
 
     def allocate(
-        records: Codes, z: Codes, alpha: Vector, each: bool, K: int, left: float, theta: Vector, g0: Vector,
-        alpha0: float, mass: Vector, base: Vector, start: IntVector, whole: Vector, keep: Vector, other: Codes,
+        alone: bool, records: Codes, z: Codes, alpha: Vector, each: bool, K: int, left: float, theta: Vector,
+        g0: Vector, alpha0: float, mass: Vector, base: Vector, start: IntVector, whole: Vector, keep: Vector, other: Codes,
         u: Vector, v: Vector, knot: Vector, curve: Vector, guide: IntVector, counts: IntVector, tables: IntVector,
         rng: Generator,
     ) -> tuple[Any, ...]:  # fmt: skip
@@ -48,6 +92,9 @@ def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..
         for first in range(0, n, BLOCK):
             block = range(first, min(first + BLOCK, n))
             for j, i in product(range(J), block):
+                if not alone:
+                    seat[i, j] = u[j, i]
+                    continue
                 r, a = start[j] + records[i, j], alpha[i] if each else alpha[0]
                 entries = [(theta[r, z[i, m]], int(z[i, m])) for m in range(J) if m != j]
                 rest = sum(g0[k] * theta[r, k] for k in range(old, K)) + left * base[r]
@@ -73,10 +120,8 @@ def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..
                     x -= g0[k] * theta[r, k]
                 else:
                     z[i, j], seat[i, j] = K, rng.random()
-                    if theta.shape[1] == K:
-                        theta, counts = (np.hstack([held, np.zeros_like(held)]) for held in (theta, counts))
-                        g0, tables = (np.concatenate([held, np.zeros_like(held)]) for held in (g0, tables))
-                    theta[:, K] = profile(mass, base, start, int(r), rng)
+                    theta, g0, counts, tables = with_room(K, theta, g0, counts, tables)
+                    theta[:, K] = profile(mass, base, start, [int(r)], rng)
                     g0[K] = -left * np.expm1(np.log1p(-rng.random()) / alpha0)
                     left, K = left - g0[K], K + 1
         for i in range(n):

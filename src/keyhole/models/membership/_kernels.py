@@ -67,14 +67,14 @@ def draw_from_law(law, u, knot, curve, guide):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def new_profile(theta, K, mass, base, start, given, rng):
-    """Fills column K of theta from Dirichlet(mass_j base_j) for each key j, given one record in row ``given``.
+    """Fills column K of theta from Dirichlet(mass_j base_j) for each key j, given one record of row given[j] or none.
 
     Gamma variables of shape a are those of shape a + 1 times U^(1/a), in logs: shapes may be tiny.
     """
     for j in range(start.size - 1):
         top = -np.inf
         for r in range(start[j], start[j + 1]):
-            a = mass[j] * base[r] + (1.0 if r == given else 0.0)
+            a = mass[j] * base[r] + (1.0 if r == given[j] else 0.0)
             theta[r, K] = np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random()) / a
             top = max(top, theta[r, K])
         total = 0.0
@@ -132,10 +132,10 @@ def throw(b0, size, u, a, row, whole, extra, edge, x, pick):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def allocate(
-    records, z, alpha, each, K, left, theta, g0, alpha0, mass, base, start,
+    alone, records, z, alpha, each, K, left, theta, g0, alpha0, mass, base, start,
     whole, keep, other, u, v, knot, curve, guide, counts, tables, rng,
 ):  # fmt: skip
-    """Redraws z, the tables and alpha of each record.
+    """Redraws z, key by key if they move ``alone``, and the tables and alpha of each record in any case.
 
     P(z_ij = k) is proportional to (n_ik without j + alpha_i g0_k) theta[r, k]. The counts make the first bucket,
     one entry for each other key of the record; the rest is alpha_i times a table that all records share. Adds to
@@ -143,7 +143,8 @@ def allocate(
     Records have an alpha ``each``, which is redrawn, or share alpha[0], which is left as it is.
 
     The tables are those of a Chinese restaurant with concentration alpha_i g0_k per profile. Where a uniform
-    number fell within the interval that it chose is again uniform, and seats the customer.
+    number fell within the interval that it chose is again uniform, and seats the customer; that of a key which
+    stays is still unused.
 
     Records are taken in blocks, key by key within a block: what one record needs does not wait for another's.
     Returns K, left and the arrays theta, g0, counts, tables, which are larger ones if there was no more room.
@@ -166,6 +167,7 @@ def allocate(
     pick = np.empty(BLOCK, dtype=np.int64)
     same = np.empty(BLOCK, dtype=np.int64)
     total = np.empty(BLOCK, dtype=np.int64)
+    given = np.full(J, -1)
     for first in range(0, n, BLOCK):
         size = min(BLOCK, n - first)
         for b in range(size):
@@ -176,6 +178,11 @@ def allocate(
             a[b] = alpha[first + b] if each else alpha[0]
             inverse[b] = 1.0 / a[b]
         for j in range(J):
+            if not alone:
+                for b in range(size):
+                    place[j, b] = u[j, first + b]
+                    width[j, b] = 1.0
+                continue
             for m in range(J):
                 if m == j:
                     edge[m + 1] = edge[m]
@@ -218,7 +225,9 @@ def allocate(
                     width[j, b] = 1.0
                     if theta.shape[1] == K:
                         theta, g0, counts, tables = doubled(theta, g0, counts, tables)
-                    new_profile(theta, K, mass, base, start, r, rng)
+                    given[j] = r
+                    new_profile(theta, K, mass, base, start, given, rng)
+                    given[j] = -1
                     g0[K] = broken_off(left, alpha0, rng)
                     left -= g0[K]
                     K += 1
@@ -315,6 +324,7 @@ def imagine(
     own = np.empty(J, dtype=np.int64)
     row = np.empty(J, dtype=np.int64)
     opened = np.empty(J, dtype=np.int64)
+    nobody = np.full(J, -1)
     stored = x.shape[0] > 0
     got = 0
     missed = 0
@@ -349,7 +359,7 @@ def imagine(
                         if theta.shape[1] == K:
                             theta, g0, counts, tables = doubled(theta, g0, counts, tables)
                             profile = theta.T.copy()
-                        new_profile(theta, K, mass, base, start, -1, rng)
+                        new_profile(theta, K, mass, base, start, nobody, rng)
                         for r in range(R):
                             profile[K, r] = theta[r, K]
                         g0[K] = broken_off(left, alpha0, rng)

@@ -19,8 +19,8 @@ from keyhole.models.membership.state import Memberships
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-EVERY = 5
-"""Sweeps between two looks at the cells: a look costs as much as a few sweeps."""
+EVERY = 10
+"""Sweeps between two looks at the cells: a look costs as much as ten of them."""
 
 REPEATS = 4
 """Times that the cells of a last state are weighed again, to see what the choice of memberships does to tau1."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.errors import FitFailed
 from keyhole.models.membership import _kernels as kernels
+from keyhole.models.membership._table_kernels import move_tables
 from keyhole.models.membership.admissibility import Admissibility
 from keyhole.models.membership.cell_probability import CellProbability
 from keyhole.models.membership.concentration import ConcentrationLaws, GammaPrior, draw_above, draw_common
@@ -153,13 +154,22 @@ class MembershipSampler:
         return self.rows.keys + 16
 
     def _allocate(self, state: Memberships, room: Room, records: Codes, rng: Generator) -> None:
-        """Profiles of every key of every record, their tables and concentrations."""
+        """Profiles of every key by itself or, as often, of a table of each record; tables and concentrations."""
+        prior = state.alpha0, state.mass, state.base, self.rows.start
+        alone = bool(rng.integers(2))
+        if not alone:
+            room.take(
+                *move_tables(
+                    rng.random((len(records), self.rows.keys + 1)), records, state.z, state.alpha, self.unbounded,
+                    room.profiles, room.left, room.theta, room.g0, *prior, room.counts, room.tables, rng,
+                )
+            )  # fmt: skip
         u, v = rng.random(records.shape[::-1]), rng.random(len(records) if self.unbounded else 0)
         room.take(
             *kernels.allocate(
-                records, state.z, state.alpha, self.unbounded, room.profiles, room.left, room.theta, room.g0,
-                state.alpha0, state.mass, state.base, self.rows.start, *self._share(room.theta, room), u, v,
-                *self.laws.arrays, room.counts, room.tables, rng,
+                alone, records, state.z, state.alpha, self.unbounded, room.profiles, room.left, room.theta,
+                room.g0, *prior, *self._share(room.theta, room), u, v, *self.laws.arrays, room.counts, room.tables,
+                rng,
             )
         )  # fmt: skip
 

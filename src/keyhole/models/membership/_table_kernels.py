@@ -1,0 +1,92 @@
+"""Compiled moves of whole tables. Letters as in ``_kernels``."""
+
+import numpy as np
+from numba import njit
+
+from keyhole.models.membership._kernels import broken_off, doubled, new_profile
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def move_tables(u, records, z, alpha, each, K, left, theta, g0, alpha0, mass, base, start, counts, tables, rng):
+    """Gives one table of each record a new profile: the table of a random key.
+
+    It changes in ``z`` (n, J); profiles that are born join theta and g0. Counts and tables are not touched but get
+    room for the newborn. ``u`` (n, J + 1) is uniform.
+    """
+    n, J = records.shape
+    row = np.empty(J, dtype=np.int64)
+    table = np.empty(J + 1, dtype=np.int64)
+    given = np.full(J, -1)
+    i = -1
+    while True:
+        weight = np.empty(K)
+        i, there = move_until_birth(
+            i + 1, u, records, z, alpha, each, K, left, theta, g0, base, start, row, table, weight
+        )
+        if i == n:
+            return K, left, theta, g0, counts, tables
+        if theta.shape[1] == K:
+            theta, g0, counts, tables = doubled(theta, g0, counts, tables)
+        for t in range(there):
+            given[table[t]] = row[t]
+            z[i, table[t]] = K
+        new_profile(theta, K, mass, base, start, given, rng)
+        given[:] = -1
+        g0[K] = broken_off(left, alpha0, rng)
+        left -= g0[K]
+        K += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base, start, row, table, weight):
+    """Moves tables of records from the first on until one asks for a new profile.
+
+    In a Chinese restaurant the order of arrival does not matter, so a random key of the record sits down first.
+    The others of its profile k follow: each joins its table with odds of the keys that are there, or another with
+    odds of the keys at others, or opens one with odds alpha g0[k]. Then the table's keys move together. A key alone
+    at its table stays, ``allocate`` moves it.
+
+    Gives the record that asks, n if none does, and the number of keys at its table; these are in ``table`` and
+    their rows in ``row``.
+    """
+    n, J = records.shape
+    for i in range(first, n):
+        key = np.uintp(u[i, J] * J)
+        now = z[i, key]
+        opens = (alpha[i] if each else alpha[0]) * g0[now]
+        table[0] = key
+        there = seated = 1
+        for m in range(J):
+            # Written without a branch: which keys share the table cannot be foreseen.
+            alike = (z[i, m] == now) & (m != key)
+            joins = alike & (u[i, m] * (opens + seated) < there)
+            table[there] = m
+            there += joins
+            seated += alike
+        if there == 1:
+            continue
+        newborn = left
+        for k in range(K):
+            weight[k] = g0[k]
+        for t in range(there):
+            r = start[table[t]] + records[i, table[t]]
+            row[t] = r
+            newborn *= base[r]
+            for k in range(K):
+                weight[k] *= theta[r, k]
+        total = newborn
+        for k in range(K):
+            total += weight[k]
+        # The key itself needs no number to sit down: its own is left for the choice.
+        x = u[i, key] * total
+        chosen = 0
+        while chosen < K and x >= weight[chosen]:
+            x -= weight[chosen]
+            chosen += 1
+        if chosen < K:
+            for t in range(there):
+                z[i, table[t]] = chosen
+        elif newborn > 0.0:
+            return i, there
+        # else rounding, or a table so unlikely everywhere that it cannot be told where it belongs
+    return n, 0
