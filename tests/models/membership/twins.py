@@ -83,9 +83,9 @@ def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..
 
     def allocate(
         alone: bool, records: Codes, z: Codes, alpha: Vector, each: bool, K: int, left: float, theta: Vector,
-        g0: Vector, alpha0: float, mass: Vector, base: Vector, start: IntVector, whole: Vector, keep: Vector, other: Codes,
-        u: Vector, v: Vector, knot: Vector, curve: Vector, guide: IntVector, counts: IntVector, tables: IntVector,
-        rng: Generator,
+        g0: Vector, alpha0: float, mass: Vector, base: Vector, start: IntVector, whole: Vector, keep: Vector,
+        other: Codes, u: Vector, v: Vector, knot: Vector, curve: Vector, guide: IntVector, counts: IntVector,
+        tables: IntVector, rng: Generator,
     ) -> tuple[Any, ...]:  # fmt: skip
         (n, J), old = records.shape, K
         seat = np.zeros((n, J))

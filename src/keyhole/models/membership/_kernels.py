@@ -67,7 +67,9 @@ def draw_from_law(law, u, knot, curve, guide):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def new_profile(theta, K, mass, base, start, given, rng):
-    """Fills column K of theta from Dirichlet(mass_j base_j) for each key j, given one record of row given[j] or none.
+    """Fills column K of theta from Dirichlet(mass_j base_j) for each key j, given a record in row given[j].
+
+    There is none where it is -1.
 
     Gamma variables of shape a are those of shape a + 1 times U^(1/a), in logs: shapes may be tiny.
     """

@@ -43,8 +43,8 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
 
     In a Chinese restaurant the order of arrival does not matter, so a random key of the record sits down first.
     The others of its profile k follow: each joins its table with odds of the keys that are there, or another with
-    odds of the keys at others, or opens one with odds alpha g0[k]. Then the table's keys move together. A key alone
-    at its table stays, ``allocate`` moves it.
+    odds of the keys at others, or opens one with odds alpha g0[k]. Then the table's keys move together. A key
+    alone at its table stays, ``allocate`` moves it.
 
     Gives the record that asks, n if none does, and the number of keys at its table; these are in ``table`` and
     their rows in ``row``.

@@ -20,7 +20,7 @@ from keyhole.models.membership.sampler import MembershipSampler
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 
-TRIED = (2, 3, 5, 8, 12, 20)
+TRIED = (2, 3, 5, 8, 12, 20, 30, 50, 80)
 """Numbers of profiles that are tried, in this order, until two in a row are no better."""
 
 SHORT = Schedule(chains=2, target_ess=1e9, most_sweeps=400)
