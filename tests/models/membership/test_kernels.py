@@ -33,19 +33,23 @@ def people(size: int, seed: int = 1) -> np.ndarray:
 @pytest.mark.parametrize("components", [0, 4])
 @pytest.mark.parametrize(
     ("where", "name", "twin"),
-    [(kernels, "allocate", twins.allocate), (sampling, "move_tables", twins.move_tables)],
+    [
+        (kernels, "allocate", twins.allocate),
+        (sampling, "move_tables", twins.move_tables),
+        (sampling, "split_or_merge", twins.split_or_merge),
+    ],
 )
 def test_a_sweep_is_its_twin(
     components: int, where: ModuleType, name: str, twin: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = people(300)
+    records = people(150)
     sampler = MembershipSampler(LEVELS, components)
 
     def run() -> tuple[Memberships, ...]:
         rng = np.random.default_rng(3)
         state = sampler.start(records, rng, crowded=components == 0)
         state.left, state.g0 = (0.4, 0.6 * state.g0 / state.g0.sum()) if components == 0 else (0.0, state.g0)
-        return tuple(state := sampler.sweep(state, records, rng) for _ in range(4))
+        return tuple(state := sampler.sweep(state, records, rng) for _ in range(12))
 
     compiled = run()
     if not components:

@@ -1,6 +1,8 @@
 """The sampler against the exact posterior of a few records, every allocation enumerated."""
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from keyhole.arrays import Vector
 from keyhole.models.membership import _kernels as kernels
 from keyhole.models.membership import sampler
+from keyhole.models.membership._split_kernels import split_or_merge
 from keyhole.models.membership.concentration import GammaPrior
 from keyhole.models.membership.sampler import MembershipSampler
 from tests.models.membership import twins
@@ -48,39 +51,46 @@ def scores(found: list[tuple[int, ...]], exact: dict[tuple[int, ...], float]) ->
     return np.asarray((means.mean(axis=0) - expected) / np.maximum(error, 1e-3))
 
 
+def exact_posterior(components: int) -> dict[tuple[int, ...], float]:
+    if not components:
+        return twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
+    return dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
+
+
 def test_graded_membership_visits_allocations_as_often_as_it_must() -> None:
-    exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
-    found = visited(MembershipSampler(LEVELS, 2, "uniform"), False, 8000)
-    assert np.abs(scores(found, exact)).max() < 4
+    found = visited(MembershipSampler(LEVELS, 2, "uniform"), False, 12_000)
+    assert np.abs(scores(found, exact_posterior(2))).max() < 4
 
 
 def test_hierarchical_membership_visits_partitions_as_often_as_it_must() -> None:
-    exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
-    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True, 8000)
-    assert np.abs(scores(found, exact)).max() < 4
+    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True, 12_000)
+    assert np.abs(scores(found, exact_posterior(0))).max() < 4
 
 
 @pytest.mark.statistical
 def test_the_table_counts_printed_in_the_paper_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "allocate", twins.slipped)
-    exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
     found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True, 6000)
-    assert np.abs(scores(found, exact)).max() > 4
+    assert np.abs(scores(found, exact_posterior(0))).max() > 4
 
 
 def test_an_alpha_that_does_not_know_the_tables_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "draw_common", lambda prior, tables, longer, rng: 8.0 + prior.draw(rng))
-    exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
     found = visited(MembershipSampler(LEVELS, 2, "uniform"), False)
-    assert np.abs(scores(found, exact)).max() > 5
+    assert np.abs(scores(found, exact_posterior(2))).max() > 5
+
+
+def too_few_splits(*given: Any) -> int:
+    """Splits that are judged as if profiles were rare, and forty times as sure of their base."""
+    *before, alpha0, mass, base, start, rng = given
+    return int(split_or_merge(*before, 0.01 * alpha0, 40.0 * mass, base, start, rng))
 
 
 @pytest.mark.parametrize("components", [0, 2])
-def test_tables_that_do_not_heed_the_weights_are_wrong(components: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "move_tables", twins.heedless)
-    if components:
-        exact = dict(zip(product(range(2), repeat=6), twins.graded_posterior(RECORDS, LEVELS), strict=True))
-    else:
-        exact = twins.hierarchical_posterior(RECORDS, LEVELS, ABOVE)
-    model = MembershipSampler(LEVELS, components, "uniform", above=ABOVE)
-    assert np.abs(scores(visited(model, components == 0, 8000), exact)).max() > 5
+@pytest.mark.parametrize(("name", "broken"), [("move_tables", twins.heedless), ("split_or_merge", too_few_splits)])
+def test_broken_moves_are_rejected(
+    components: int, name: str, broken: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, name, broken)
+    found = visited(MembershipSampler(LEVELS, components, "uniform", above=ABOVE), components == 0, 12_000)
+    assert np.abs(scores(found, exact_posterior(components))).max() > 5

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,12 @@ def quantile(law: int, u: float, knot: Vector, curve: Vector) -> float:
     )
 
 
-def profile(mass: Vector, base: Vector, start: IntVector, given: list[int], rng: Generator) -> Vector:
+def profile(mass: Vector, base: Vector, start: IntVector, rows: list[int], rng: Generator) -> Vector:
+    """A profile given records in these rows."""
     drawn = []
-    for j in range(len(start) - 1):
-        shape = mass[j] * base[start[j] : start[j + 1]] + np.isin(np.arange(start[j], start[j + 1]), given)
+    counts = np.bincount(rows, minlength=len(base))
+    for j, (first, end) in enumerate(pairwise(start)):
+        shape = mass[j] * base[first:end] + counts[first:end]
         logs = np.array([np.log(rng.standard_gamma(a + 1)) + np.log(1 - rng.random()) / a for a in shape])
         weight = np.exp(logs - logs.max())
         drawn.append(weight / weight.sum())
@@ -76,6 +78,85 @@ def move_with(weights: Callable[[Vector], Vector]) -> Callable[..., Any]:
 move_tables = move_with(lambda g0: g0)
 heedless = move_with(np.ones_like)
 """Tables that go to frequent and to rare profiles alike."""
+
+
+def split_or_merge(
+    records: Codes, z: Codes, alpha: Vector, each: bool, K: int, theta: Vector, g0: Vector, alpha0: float,
+    mass: Vector, base: Vector, start: IntVector, rng: Generator,
+) -> int:  # fmt: skip
+    n, J = records.shape
+    size = np.bincount(z.ravel(), minlength=K)
+    empty = np.flatnonzero(size == 0)
+    i, j = int(rng.integers(0, n)), int(rng.integers(0, J))
+    home, splits = int(z[i, j]), rng.random() < 0.5
+    others = [(a, b) for a, b in np.argwhere((z == home) == splits).tolist() if (a, b) != (i, j)]
+    if not others or (splits and not each and not len(empty)):
+        return K
+    second = others[int(rng.integers(0, len(others)))]
+    rival = int(z[second])
+    if splits:
+        rival = K if each else int(empty[int(rng.integers(0, len(empty)))])
+    tables: list[tuple[int, list[int], int]] = []
+    for a, (side, k) in product(range(n), enumerate((home, rival))):
+        own: list[tuple[int, list[int], int]] = []
+        for b in np.flatnonzero(z[a] == k).tolist():
+            edges = np.cumsum([0, *(len(keys) for _, keys, _ in own)])
+            x = rng.random() * ((alpha[a] if each else alpha[0]) * g0[k] + edges[-1])
+            if x < edges[-1]:
+                own[int(np.searchsorted(edges, x, side="right")) - 1][1].append(b)
+            else:
+                own.append((a, [b], side))
+        tables += own
+    seeds = [next(t for t, (a, keys, _) in enumerate(tables) if a == r and k in keys) for r, k in ((i, j), second)]
+    if seeds[0] == seeds[1]:
+        return K
+    order = seeds + [t for t in range(len(tables)) if t not in seeds]
+    for turn in range(len(order) - 1, 2, -1):
+        swap = int(rng.integers(2, turn + 1))
+        order[turn], order[swap] = order[swap], order[turn]
+    sides: list[list[int]] = [[], []]
+    number, log_dealt, moved = np.zeros(2), 0.0, []
+
+    def log_chance(rows: list[int], held: list[int]) -> float:
+        """log p(rows | held), one level of each key."""
+        total = 0.0
+        for r in rows:
+            key = int(np.searchsorted(start, r, side="right")) - 1
+            alike = sum(start[key] <= one < start[key + 1] for one in held)
+            total += np.log((held.count(r) + mass[key] * base[r]) / (alike + mass[key]))
+        return total
+
+    for turn, t in enumerate(order):
+        a, keys, side = tables[t]
+        rows = [int(start[b] + records[a, b]) for b in keys]
+        if turn < 2:
+            side = turn
+        else:
+            odds = np.log(number[1] / number[0]) + log_chance(rows, sides[1]) - log_chance(rows, sides[0])
+            side = int(special.logit(1 - rng.random()) < odds) if splits else side
+            log_dealt += special.log_expit(odds if side else -odds)
+        sides[side] += rows
+        number[side] += 1
+        moved += [(a, b) for b in keys] if side else []
+    both = sides[0] + sides[1]
+    gain = sum(log_chance([r], held[:at]) for held in sides for at, r in enumerate(held)) - log_dealt
+    gain -= sum(log_chance([r], both[:at]) for at, r in enumerate(both))
+    prior = 0 if each else 1
+    gain += special.gammaln(prior + number).sum() - special.gammaln(prior + number.sum())
+    gain += np.log(alpha0) if each else np.log(len(empty) + (not splits))
+    gain += np.log((len(both) - 1) / (n * J - len(sides[0])))
+    if not np.log1p(-rng.random()) < (gain if splits else -gain):
+        return K
+    for a, b in moved:
+        z[a, b] = rival if splits else home
+    if not splits:
+        sides, number = [both, []], np.array([number.sum(), 0])
+    whole = g0[home] + (0 if each and splits else g0[rival])
+    weights = [rng.standard_gamma(prior + m) if prior + m > 0 else 0.0 for m in number]
+    g0[[home, rival]] = whole * np.array(weights) / sum(weights)
+    theta[:, home] = profile(mass, base, start, sides[0], rng)
+    theta[:, rival] = profile(mass, base, start, sides[1], rng)
+    return K + 1 if each and splits else K
 
 
 def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..., Any]:

@@ -66,25 +66,23 @@ def draw_from_law(law, u, knot, curve, guide):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def new_profile(theta, K, mass, base, start, given, rng):
-    """Fills column K of theta from Dirichlet(mass_j base_j) for each key j, given a record in row given[j].
-
-    There is none where it is -1.
+def draw_profile(theta, k, mass, base, start, counts, rng):
+    """Fills column k of theta from Dirichlet(mass_j base_j + counts) for each key j.
 
     Gamma variables of shape a are those of shape a + 1 times U^(1/a), in logs: shapes may be tiny.
     """
     for j in range(start.size - 1):
         top = -np.inf
         for r in range(start[j], start[j + 1]):
-            a = mass[j] * base[r] + (1.0 if r == given[j] else 0.0)
-            theta[r, K] = np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random()) / a
-            top = max(top, theta[r, K])
+            a = mass[j] * base[r] + counts[r]
+            theta[r, k] = np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random()) / a
+            top = max(top, theta[r, k])
         total = 0.0
         for r in range(start[j], start[j + 1]):
-            theta[r, K] = np.exp(theta[r, K] - top)
-            total += theta[r, K]
+            theta[r, k] = np.exp(theta[r, k] - top)
+            total += theta[r, k]
         for r in range(start[j], start[j + 1]):
-            theta[r, K] /= total
+            theta[r, k] /= total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -169,7 +167,7 @@ def allocate(
     pick = np.empty(BLOCK, dtype=np.int64)
     same = np.empty(BLOCK, dtype=np.int64)
     total = np.empty(BLOCK, dtype=np.int64)
-    given = np.full(J, -1)
+    seen = np.zeros(R)
     for first in range(0, n, BLOCK):
         size = min(BLOCK, n - first)
         for b in range(size):
@@ -227,9 +225,9 @@ def allocate(
                     width[j, b] = 1.0
                     if theta.shape[1] == K:
                         theta, g0, counts, tables = doubled(theta, g0, counts, tables)
-                    given[j] = r
-                    new_profile(theta, K, mass, base, start, given, rng)
-                    given[j] = -1
+                    seen[r] = 1.0
+                    draw_profile(theta, K, mass, base, start, seen, rng)
+                    seen[r] = 0.0
                     g0[K] = broken_off(left, alpha0, rng)
                     left -= g0[K]
                     K += 1
@@ -326,7 +324,7 @@ def imagine(
     own = np.empty(J, dtype=np.int64)
     row = np.empty(J, dtype=np.int64)
     opened = np.empty(J, dtype=np.int64)
-    nobody = np.full(J, -1)
+    nobody = np.zeros(R)
     stored = x.shape[0] > 0
     got = 0
     missed = 0
@@ -361,7 +359,7 @@ def imagine(
                         if theta.shape[1] == K:
                             theta, g0, counts, tables = doubled(theta, g0, counts, tables)
                             profile = theta.T.copy()
-                        new_profile(theta, K, mass, base, start, nobody, rng)
+                        draw_profile(theta, K, mass, base, start, nobody, rng)
                         for r in range(R):
                             profile[K, r] = theta[r, K]
                         g0[K] = broken_off(left, alpha0, rng)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from keyhole.models.membership._kernels import broken_off, doubled, new_profile
+from keyhole.models.membership._kernels import broken_off, doubled, draw_profile
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -16,7 +16,7 @@ def move_tables(u, records, z, alpha, each, K, left, theta, g0, alpha0, mass, ba
     n, J = records.shape
     row = np.empty(J, dtype=np.int64)
     table = np.empty(J + 1, dtype=np.int64)
-    given = np.full(J, -1)
+    seen = np.zeros(theta.shape[0])
     i = -1
     while True:
         weight = np.empty(K)
@@ -28,10 +28,10 @@ def move_tables(u, records, z, alpha, each, K, left, theta, g0, alpha0, mass, ba
         if theta.shape[1] == K:
             theta, g0, counts, tables = doubled(theta, g0, counts, tables)
         for t in range(there):
-            given[table[t]] = row[t]
+            seen[row[t]] = 1.0
             z[i, table[t]] = K
-        new_profile(theta, K, mass, base, start, given, rng)
-        given[:] = -1
+        draw_profile(theta, K, mass, base, start, seen, rng)
+        seen[:] = 0.0
         g0[K] = broken_off(left, alpha0, rng)
         left -= g0[K]
         K += 1

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.errors import FitFailed
 from keyhole.models.membership import _kernels as kernels
+from keyhole.models.membership._split_kernels import MOST_KEYS, split_or_merge
 from keyhole.models.membership._table_kernels import move_tables
 from keyhole.models.membership.admissibility import Admissibility
 from keyhole.models.membership.cell_probability import CellProbability
@@ -26,6 +27,9 @@ from keyhole.models.membership.level_prior import LevelPrior, Prior, Rows
 from keyhole.models.membership.starts import allocations
 from keyhole.models.membership.state import Memberships, Room
 from keyhole.table.structural_zeros import StructuralZeros
+
+PROPOSALS = 2
+"""Splits or merges of profiles in a sweep that makes them."""
 
 MOST_IMAGINARY = 1_000
 """Inadmissible records for each real one, beyond which a sweep would take longer than anybody waits."""
@@ -84,6 +88,15 @@ class MembershipSampler:
         if self.zeros is None:
             return Admissibility.everything(self.rows)
         return Admissibility.of(self.zeros.small_diagram, self.rows)
+
+    @cached_property
+    def moves(self) -> tuple[str, ...]:
+        """What sweeps move, each a random one of these.
+
+        Imaginary records are not kept, so that with structural zeros profiles cannot be integrated out.
+        """
+        whole = self.zeros is None and 1 < self.rows.keys <= MOST_KEYS
+        return ("keys", "tables", "profiles") if whole else ("keys", "tables")
 
     @cached_property
     def cells(self) -> CellProbability:
@@ -154,22 +167,25 @@ class MembershipSampler:
         return self.rows.keys + 16
 
     def _allocate(self, state: Memberships, room: Room, records: Codes, rng: Generator) -> None:
-        """Profiles of every key by itself or, as often, of a table of each record; tables and concentrations."""
+        """Profiles of single keys, of tables, or split and merged; then tables and concentrations."""
+        where = records, state.z, state.alpha, self.unbounded
         prior = state.alpha0, state.mass, state.base, self.rows.start
-        alone = bool(rng.integers(2))
-        if not alone:
+        move = self.moves[int(rng.integers(len(self.moves)))]
+        if move == "tables":
+            u = rng.random((len(records), self.rows.keys + 1))
             room.take(
                 *move_tables(
-                    rng.random((len(records), self.rows.keys + 1)), records, state.z, state.alpha, self.unbounded,
-                    room.profiles, room.left, room.theta, room.g0, *prior, room.counts, room.tables, rng,
+                    u, *where, room.profiles, room.left, room.theta, room.g0, *prior, room.counts, room.tables, rng
                 )
-            )  # fmt: skip
+            )
+        elif move == "profiles":
+            for _ in range(PROPOSALS):
+                room.profiles = split_or_merge(*where, room.profiles, room.theta, room.g0, *prior, rng)
         u, v = rng.random(records.shape[::-1]), rng.random(len(records) if self.unbounded else 0)
         room.take(
             *kernels.allocate(
-                alone, records, state.z, state.alpha, self.unbounded, room.profiles, room.left, room.theta,
-                room.g0, *prior, *self._share(room.theta, room), u, v, *self.laws.arrays, room.counts, room.tables,
-                rng,
+                move == "keys", *where, room.profiles, room.left, room.theta, room.g0, *prior,
+                *self._share(room.theta, room), u, v, *self.laws.arrays, room.counts, room.tables, rng,
             )
         )  # fmt: skip
 
