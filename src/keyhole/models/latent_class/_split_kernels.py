@@ -10,18 +10,23 @@ from keyhole.models.latent_class._kernels import log_prior_of_sizes
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def split_or_merge(rows, cell_of, prior, mass, concentration, rng, member, sizes, level_counts):
-    """Propose to split the class that two random records share, or to merge their two classes.
+    """Propose to split the class of a random record, or to merge it with another.
 
-    A split deals the records of the class to the two seeds' sides one after the other, in random order, with the
-    chances that the records dealt so far give (Dahl 2005). Sticks and level probabilities are integrated out.
-    Gives whether the proposal was accepted.
+    A second record is drawn, for a split from the same class and for a merge from the others. A split deals the
+    records of the class to the two seeds' sides one after the other, in random order, with the chances that the
+    records dealt so far give (Dahl 2005). Sticks and level probabilities are integrated out. Gives whether the
+    proposal was accepted.
     """
     records, keys = len(member), rows.shape[1]
     classes = len(sizes)
     i = rng.integers(0, records)
-    j = (i + 1 + rng.integers(0, records - 1)) % records
-    home, guest = member[i], member[j]
-    splits = home == guest
+    home = member[i]
+    splits = rng.random() < 0.5
+    choices = sizes[home] - 1 if splits else records - sizes[home]
+    if choices == 0:
+        return False
+    j = _second(i, splits, rng.integers(0, choices), member)
+    guest = member[j]
     empty = 0
     for k in range(classes):
         empty += sizes[k] == 0
@@ -84,6 +89,8 @@ def split_or_merge(rows, cell_of, prior, mass, concentration, rng, member, sizes
         gain -= math.lgamma(mass[t] + people[0]) + math.lgamma(mass[t] + people[1])
     # A split chose one of the empty labels; a merge leaves one more of them to choose from.
     gain += math.log(empty if splits else empty + 1.0) - log_dealt
+    # The second record was one of the same class, or one of any other.
+    gain += math.log((people[0] + people[1] - 1.0) / (records - people[0]))
     if not splits:
         gain = -gain
     if not math.log1p(-rng.random()) < gain:
@@ -107,3 +114,14 @@ def split_or_merge(rows, cell_of, prior, mass, concentration, rng, member, sizes
             level_counts[row, home] += level_counts[row, guest]
             level_counts[row, guest] = 0
     return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _second(i, same, which, member):
+    """The which-th record, other than i, of the same class or of any other."""
+    for r in range(len(member)):
+        if (member[r] == member[i]) == same and r != i:
+            if which == 0:
+                return r
+            which -= 1
+    return i
