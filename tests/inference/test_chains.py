@@ -110,6 +110,14 @@ def test_chains_that_settle_apart_are_weighed_and_not_trusted() -> None:
     assert fit.weights[[0, 2]].sum() > 0.99
 
 
+def test_one_chain_is_compared_with_itself_and_that_is_said() -> None:
+    found = run(chains=1)
+    assert found.ending == "converged"
+    told = {one.name: one for one in SampledFit(SAMPLE, found).diagnostics}
+    assert told["chains"].verdict == "caution"
+    assert told["rhat_tau1"].words.startswith("The halves of the one chain agree")
+
+
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path) -> None:
     def chains(path: Path, sweeps: int, fingerprint: str = "a") -> Chains[Weights]:
         return run_chains(

@@ -15,10 +15,10 @@ from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 
 KEPT_VALUES = 25_000_000
-"""Probabilities that one chain keeps at most, at four bytes each."""
+"""Probabilities that one chain keeps, at four bytes each; twice as many before it drops every second law."""
 
 MOST_KEPT, FEWEST_KEPT = 500, 40
-"""Laws that a chain keeps: the more cells, the fewer."""
+"""Laws that a chain keeps, or up to twice as many: the more cells, the fewer."""
 
 
 @dataclass(frozen=True, eq=False)

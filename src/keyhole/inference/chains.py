@@ -86,7 +86,7 @@ def run_chains(
         progress("starting chains", 0, schedule.chains)
         chains = [Chain(sampler.start(records, own, crowded=bool(i % 2)), own) for i, own in enumerate(streams)]
     progress("getting ready (the first time: compiling, once per installation)", 0)
-    chains[0].advanced(sampler, records, watched, 1, lambda: None)
+    chains[0].advanced(sampler, records, watched, watched.every, lambda: None)  # with a look at the cells
     begun = time.monotonic()  # the time limit is for sampling
     deadline = np.inf if schedule.max_seconds is None else begun + schedule.max_seconds
     ending: Ending = "limit"

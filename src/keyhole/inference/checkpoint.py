@@ -58,16 +58,7 @@ class Checkpoint:
                     "values": list(chain.values),
                 }
             )
-        described = {"format": FORMAT, "fingerprint": self.fingerprint, "chains": about}
-        arrays["about"] = np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(".partial")
-        # Latent variables say which class a record is in: for the owner's eyes only, like every output.
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.path)
+        self._replace({"chains": about}, arrays)
         self.written = time.monotonic()
 
     def read(self, state_type: type[State]) -> list[Chain[State]] | None:
@@ -78,6 +69,34 @@ class Checkpoint:
         InvalidCheckpoint
             The file is of another run, or no checkpoint at all.
         """
+        found = self._stored()
+        if found is None:
+            return None
+        about, arrays = found
+        return [_chain(i, told, arrays, state_type) for i, told in enumerate(about["chains"])]
+
+    def keep(self, told: object) -> None:
+        """Write something that JSON can say, in the place of chains."""
+        self._replace({"told": told}, {})
+
+    def kept(self) -> Any:
+        """What was kept; None if nothing was."""
+        found = self._stored()
+        return None if found is None else found[0]["told"]
+
+    def _replace(self, about: dict[str, Any], arrays: dict[str, Any]) -> None:
+        described = {"format": FORMAT, "fingerprint": self.fingerprint, **about}
+        arrays = {**arrays, "about": np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.path.with_suffix(".partial")
+        # Latent variables say which class a record is in: for the owner's eyes only, like every output.
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self.path)
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         if not self.path.is_file():
             return None
         try:
@@ -91,7 +110,7 @@ class Checkpoint:
                 f"{self.path} is from another run: its data, model, settings, seed or version differ. "
                 "Run without --resume to begin anew."
             )
-        return [_chain(i, told, arrays, state_type) for i, told in enumerate(about["chains"])]
+        return about, arrays
 
 
 def _chain(i: int, told: dict[str, Any], arrays: dict[str, Any], state_type: type[State]) -> Chain[State]:

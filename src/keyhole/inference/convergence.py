@@ -29,6 +29,8 @@ class Convergence:
     @classmethod
     def of(cls, values: Vector) -> "Convergence":
         """From values by chain and draw (Vehtari et al. 2021, *Bayesian Analysis* 16)."""
+        if len(values) == 1:  # its two halves
+            values = values[:, values.shape[1] % 2 :].reshape(2, -1)
         if values.shape[1] < FEWEST_VALUES:
             return cls(float("inf"), 0.0)
         if np.ptp(values) <= 1e-9 * np.abs(values).max():

@@ -72,10 +72,14 @@ class SampledFit:
         return stacking_weights(self.log_densities, self.sample.table.counts)
 
     @cached_property
+    def log_by_cell(self) -> Vector:
+        """log p(x_i | x_-i) by occupied cell, over all chains."""
+        return np.asarray(np.log(np.maximum(self.weights @ np.exp(self.log_densities), 1e-300)))
+
+    @cached_property
     def log_score(self) -> float:
         """The mean log probability of a record given the others."""
-        mixed = np.log(np.maximum(self.weights @ np.exp(self.log_densities), 1e-300))
-        return float(self.sample.table.counts @ mixed / self.sample.table.records)
+        return float(self.sample.table.counts @ self.log_by_cell / self.sample.table.records)
 
     def _draws(self) -> list[NDArray[np.float32]]:
         """The kept laws, as many of each chain as it counts for, chains taking turns."""
@@ -116,12 +120,13 @@ class SampledFit:
 
     def _of_chains(self) -> Iterator[Diagnostic]:
         chains = self.chains
-        yield Diagnostic("chains", len(chains.chains), "good", f"{len(chains.chains)} chains ran side by side.")
+        yield _side_by_side(len(chains.chains))
         yield Diagnostic("sweeps", chains.sweeps, "good", f"Each chain made {chains.sweeps:,} sweeps.")
         if chains.ending != "converged":
             yield Diagnostic("ending", chains.ending, "caution", f"{ENDINGS[chains.ending]} before it converged.")
         for name, found in self.convergence.items():
-            yield Diagnostic(f"rhat_{name}", found.rhat, _agreement(found.rhat), _agreement_in_words(name, found))
+            who = "Chains from opposite starts" if len(chains.chains) > 1 else "The halves of the one chain"
+            yield Diagnostic(f"rhat_{name}", found.rhat, _agreement(found.rhat), _in_words(who, name, found))
             worth = _worth(found.ess, chains.schedule.target_ess)
             yield Diagnostic(f"ess_{name}", found.ess, worth, _worth_in_words(name, found))
         if self.modes_differ:
@@ -139,10 +144,17 @@ def _agreement(rhat: float) -> Verdict:
     return "good" if rhat < AGREE else "caution" if rhat < NEARLY else "untrusted"
 
 
-def _agreement_in_words(name: str, found: Convergence) -> str:
+def _side_by_side(chains: int) -> Diagnostic:
+    if chains > 1:
+        return Diagnostic("chains", chains, "good", f"{chains} chains ran side by side.")
+    words = "Only one chain ran: nothing shows that another, from elsewhere, would agree."
+    return Diagnostic("chains", chains, "caution", words)
+
+
+def _in_words(who: str, name: str, found: Convergence) -> str:
     if found.rhat < AGREE:
-        return f"Chains from opposite starts agree on {name} (R-hat {found.rhat:.3f})."
-    return f"Chains from opposite starts do not agree on {name} well enough (R-hat {found.rhat:.2f})."
+        return f"{who} agree on {name} (R-hat {found.rhat:.3f})."
+    return f"{who} do not agree on {name} well enough (R-hat {found.rhat:.2f})."
 
 
 def _worth(ess: float, target: float) -> Verdict:

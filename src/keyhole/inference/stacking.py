@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from keyhole.arrays import IntVector, Vector
 
@@ -20,8 +19,10 @@ ROUNDS = 500
 
 def leave_one_out(laws: Sequence[NDArray[np.float32]]) -> Vector:
     """log p(x_i | x_-i) of each occupied cell's records, from probabilities by draw."""
-    logs = np.log(np.maximum(np.array(laws, dtype=np.float64), 1e-300))
-    return np.asarray(np.log(len(logs)) - special.logsumexp(-logs, axis=0))
+    total = np.full(len(laws[0]), -np.inf)
+    for law in laws:
+        np.logaddexp(total, -np.log(np.maximum(law.astype(np.float64), 1e-300)), out=total)
+    return np.asarray(np.log(len(laws)) - total)
 
 
 def stacking_weights(log_densities: Vector, counts: IntVector) -> Vector:

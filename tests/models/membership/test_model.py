@@ -1,18 +1,22 @@
 """The models as a user meets them."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keyhole.errors import FitFailed, ForbiddenRecords, UnknownModel
+from keyhole.inference.chains import Chains, run_chains
 from keyhole.inference.fit import IGNORED_WEIGHTS
 from keyhole.inference.model_path import ChosenOnPath
+from keyhole.inference.sampled_fit import SampledFit
 from keyhole.models.membership import sampler as sampler_module
 from keyhole.models.membership.choice import Choice, Tried
 from keyhole.models.membership.model import GradeOfMembership, HierarchicalMembership
 from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.models.membership.state import Memberships
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.structural_zeros import StructuralZeros
@@ -76,6 +80,47 @@ def test_the_number_of_profiles_is_chosen_by_prediction(monkeypatch: pytest.Monk
     assert Choice(2, {2: Tried(1, 2, -5.0), 3: Tried(1, 2, -5.1)}).remarks[0].verdict == "good"
 
 
+def test_profiles_that_do_as_well_are_named() -> None:
+    told = Choice(8, {5: Tried(30, 60, -5.01, 0.02), 8: Tried(20, 50, -5.0), 12: Tried(19, 49, -5.2, 0.1)})
+    assert "told apart from it, with tau1 about 20, are 5 (tau1 about 30)." in told.remarks[0].words
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_an_interruption_of_the_tries_leaves_the_best_of_them(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    def interrupted(*given: object, **options: object) -> Chains[Memberships]:
+        nonlocal tries
+        tries += 1
+        found = run_chains(*given, **options)  # type: ignore[arg-type]
+        return replace(found, ending="interrupted") if tries == after else found
+
+    monkeypatch.setattr("keyhole.models.membership.choice.run_chains", interrupted)
+    fit = GradeOfMembership(**QUICK).fit(sample_of(30), rng=np.random.default_rng(1))
+    assert (tries, fit.chains.ending) == (after, "interrupted")
+    told = next(one for one in fit.diagnostics if one.name == "components")
+    assert told.verdict == "caution"
+    assert "The tries were interrupted" in told.words
+
+
+def test_a_resumed_run_has_the_number_of_profiles_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keyhole.models.membership.choice.TRIED", (2, 3))
+    options = {"chains": 2, "target_ess": 1e9, "checkpoint": str(tmp_path / "kept")}
+
+    def fit(sweeps: int, **more: str) -> SampledFit:
+        model = GradeOfMembership(**{**options, **more}, most_sweeps=sweeps)  # type: ignore[arg-type]
+        return model.fit(sample_of(30), rng=np.random.default_rng(1))
+
+    fit(50)
+    monkeypatch.setattr("keyhole.models.membership.choice.run_chains", None)  # nothing is tried again
+    resumed = fit(100)
+    monkeypatch.undo()
+    monkeypatch.setattr("keyhole.models.membership.choice.TRIED", (2, 3))
+    whole = fit(100, checkpoint="")
+    np.testing.assert_array_equal(resumed.chains.values("tau1"), whole.chains.values("tau1"))
+    assert resumed.path == whole.path  # type: ignore[attr-defined]
+
+
 def test_weights_are_ignored_and_that_is_said() -> None:
     sample = sample_of(30, weights=np.linspace(1, 300, 30))
     fit = HierarchicalMembership(**QUICK).fit(sample, rng=np.random.default_rng(1))
@@ -132,3 +177,18 @@ def test_sweeps_keep_everything_aligned(components: int, crowded: bool) -> None:
         assert used.max() < state.profiles
         assert components or len(used) == state.profiles
         assert np.all(state.theta[records + sampler.rows.start[:-1], state.z] > 0)
+
+
+def test_profiles_are_born_where_nothing_is_left_of_the_weights() -> None:
+    """The weight of profiles to come may be too small for a number; splits need room all the same."""
+    records = people(200)
+    sampler = MembershipSampler(LEVELS)
+    rng = np.random.default_rng(6)
+    born = 0
+    for _ in range(60):
+        state = sampler.start(records, rng, crowded=False)
+        state.left, state.g0 = 0.0, state.g0 / state.g0.sum()
+        before = state.profiles
+        state = sampler.sweep(state, records, rng)
+        born += state.profiles > before
+    assert born

@@ -82,8 +82,9 @@ heedless = move_with(np.ones_like)
 
 def split_or_merge(
     records: Codes, z: Codes, alpha: Vector, each: bool, K: int, theta: Vector, g0: Vector, alpha0: float,
-    mass: Vector, base: Vector, start: IntVector, rng: Generator,
+    mass: Vector, base: Vector, start: IntVector, rng: Generator, *, labels: bool = True, choice: bool = True,
 ) -> int:  # fmt: skip
+    """Without ``labels`` it forgets how many a split has to choose from; without ``choice``, the second key."""
     n, J = records.shape
     size = np.bincount(z.ravel(), minlength=K)
     empty = np.flatnonzero(size == 0)
@@ -143,8 +144,8 @@ def split_or_merge(
     gain -= sum(log_chance([r], both[:at]) for at, r in enumerate(both))
     prior = 0 if each else 1
     gain += special.gammaln(prior + number).sum() - special.gammaln(prior + number.sum())
-    gain += np.log(alpha0) if each else np.log(len(empty) + (not splits))
-    gain += np.log((len(both) - 1) / (n * J - len(sides[0])))
+    gain += np.log(alpha0) if each else labels * np.log(len(empty) + (not splits))
+    gain += choice * np.log((len(both) - 1) / (n * J - len(sides[0])))
     if not np.log1p(-rng.random()) < (gain if splits else -gain):
         return K
     for a, b in moved:
@@ -236,26 +237,36 @@ def log_marginal(records: Codes, z: Codes, rows: Rows, profiles: int) -> float:
     return float(total)
 
 
-def graded_posterior(records: Codes, levels: tuple[int, ...]) -> Vector:
-    """P(z | x) of two profiles and flat priors, z in lexicographic order; alpha and g0 by quadrature."""
+def graded_posterior(records: Codes, levels: tuple[int, ...], profiles: int) -> dict[tuple[int, ...], float]:
+    """P(z | x) with flat priors: a sum over all tables, alpha by quadrature."""
     n, J = records.shape
-    grid = np.linspace(0, 1, 401)[1:-1]
-    alphas = stats.gamma.ppf((np.arange(400) + 0.5) / 400, 2)
-    found = []
-    for z in product(range(2), repeat=n * J):
-        own = np.array(z).reshape(n, J)
-        ones = own.sum(axis=1)
-        inner = np.ones((len(alphas), len(grid)))
-        for one in ones:
-            for c in range(one):
-                inner *= alphas[:, None] * grid + c
-            for c in range(J - one):
-                inner *= alphas[:, None] * (1 - grid) + c
-            for c in range(J):
-                inner /= alphas[:, None] + c
-        found.append(np.log(inner.mean()) + log_marginal(records, own, Rows(levels), 2))
-    weight = np.exp(np.array(found) - max(found))
-    return np.asarray(weight / weight.sum())
+
+    @cache
+    def mean(power: int) -> float:
+        def density(alpha: float) -> float:
+            return float(alpha**power / np.prod(alpha + np.arange(J)) ** n * stats.gamma.pdf(alpha, 2))
+
+        return float(integrate.quad(density, 0, 80, limit=200)[0])
+
+    found = {}
+    for labels in product(range(profiles), repeat=n * J):
+        z = np.array(labels).reshape(n, J)
+        total = 0.0
+        for weight, by_profile in _tables(z, profiles):
+            m = int(by_profile.sum())
+            total += weight * mean(m) * special.factorial(by_profile).prod() / special.poch(profiles, m)
+        found[labels] = total * np.exp(log_marginal(records, z, Rows(levels), profiles))
+    whole = sum(found.values())
+    return {labels: value / whole for labels, value in found.items()}
+
+
+def _tables(z: Codes, profiles: int) -> Iterator[tuple[float, IntVector]]:
+    """In how many ways keys can sit so that profiles have so many tables."""
+    places = [(k, int((own == k).sum())) for own in z for k in range(profiles) if (own == k).any()]
+    for tables in product(*[range(1, size + 1) for _, size in places]):
+        by_profile = np.zeros(profiles, dtype=np.int64)
+        np.add.at(by_profile, [k for k, _ in places], tables)
+        yield float(np.prod([STIRLING[size, m] for (_, size), m in zip(places, tables, strict=True)])), by_profile
 
 
 def partitions(size: int) -> Iterator[tuple[int, ...]]:

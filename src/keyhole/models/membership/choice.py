@@ -5,25 +5,31 @@ does not depend on their number (Manrique-Vallier & Reiter 2012, section 4).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from numpy.random import Generator
 
+from keyhole.errors import FitFailed
 from keyhole.inference.chain import Watched
-from keyhole.inference.chains import run_chains
+from keyhole.inference.chains import Chains, run_chains
+from keyhole.inference.checkpoint import Checkpoint
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.schedule import Schedule
-from keyhole.models.membership.fitting import EVERY, records_of
+from keyhole.models.membership.fitting import records_of
 from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.models.membership.state import Memberships
 from keyhole.population.sample import Sample
-from keyhole.progress import Progress, silent
+from keyhole.progress import Progress
 
 TRIED = (2, 3, 5, 8, 12, 20, 30, 50, 80)
 """Numbers of profiles that are tried, in this order, until two in a row are no better."""
 
-SHORT = Schedule(chains=2, target_ess=1e9, most_sweeps=400)
+SHORT = Schedule(chains=2, target_ess=1e9, most_sweeps=600)
+LOOKS = 5
+"""A try, and the sweeps between two looks at its cells."""
 
 PATIENCE = 2
 
@@ -37,11 +43,20 @@ class ChosenFit(SampledFit):
 
 @dataclass(frozen=True)
 class Tried:
-    """What a short run with so many profiles said."""
+    """What a short run with so many profiles said.
+
+    Attributes
+    ----------
+    score
+        The mean log probability of a record given the others.
+    behind
+        The standard error of the difference to the best score; 0 for the best.
+    """
 
     tau1: float
     tau2: float
     score: float
+    behind: float = 0.0
 
     @classmethod
     def of(cls, fit: SampledFit) -> "Tried":
@@ -51,10 +66,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """The number of profiles with the best score, and all that were tried."""
+    """The number of profiles with the best score, and all that were tried.
+
+    Attributes
+    ----------
+    interrupted
+        The best run, where somebody stopped the tries.
+    """
 
     components: int
     tried: dict[int, Tried]
+    interrupted: Chains[Memberships] | None = field(default=None, repr=False)
 
     @property
     def path(self) -> ModelPath:
@@ -70,11 +92,21 @@ class Choice:
         told = ", ".join(f"{number}: {one.score:.4f}" for number, one in self.tried.items())
         last = max(self.tried)
         at_end = self.components == last and last == TRIED[-1]
-        more = " More may be better still: set components." if at_end else ""
-        words = (
-            f"{self.components} profiles predict records best from the others (mean log score of {told}).{more}"
-        )
-        return (Diagnostic("components", self.components, "caution" if at_end else "good", words),)
+        best = self.tried[self.components]
+        alike = [
+            f"{number} (tau1 about {one.tau1:,.0f})"
+            for number, one in self.tried.items()
+            if number != self.components and best.score - one.score < one.behind
+        ]
+        words = f"{self.components} profiles predict records best from the others (mean log score of {told})."
+        if alike:
+            words += f" Not told apart from it, with tau1 about {best.tau1:,.0f}, are {', '.join(alike)}."
+        if at_end:
+            words += " More may be better still: set components."
+        stopped = self.interrupted is not None
+        if stopped:
+            words += " The tries were interrupted."
+        return (Diagnostic("components", self.components, "caution" if at_end or stopped else "good", words),)
 
 
 def choose_components(
@@ -84,18 +116,45 @@ def choose_components(
     max_seconds: float,
     rng: Generator,
     progress: Progress,
+    kept: Checkpoint | None = None,
 ) -> Choice:
-    """The best number of profiles by the leave-one-out log score; with a time limit the tries take half of it."""
-    tried: dict[int, Tried] = {}
+    """The best number of profiles by the leave-one-out log score; with a time limit the tries take half of it.
+
+    A choice that was ``kept`` is taken as it is, so that a resumed run goes on with the same chains.
+    """
+    before = None if kept is None else kept.kept()
+    if before is not None:
+        rng.spawn(SHORT.chains * len(before["tried"]))  # so that what follows has the streams it had
+        return Choice(before["components"], {int(number): Tried(*one) for number, one in before["tried"].items()})
+    fits: dict[int, SampledFit] = {}
     limit = max_seconds / (2 * len(TRIED)) or None
     schedule = Schedule(SHORT.chains, None, SHORT.target_ess, limit, SHORT.most_sweeps)
+    stopped = False
     for done, number in enumerate(TRIED):
         progress("numbers of profiles", done, len(TRIED))
-        chains = run_chains(
-            sampler(number), records_of(sample), Watched(sample, EVERY), schedule, rng=rng, progress=silent
-        )
-        tried[number] = Tried.of(SampledFit(sample, chains))
-        best = max(tried, key=lambda one: tried[one].score)
-        if sum(one > best for one in tried) >= PATIENCE:
+        try:
+            chains = run_chains(sampler(number), records_of(sample), Watched(sample, LOOKS), schedule, rng=rng)
+        except (FitFailed, KeyboardInterrupt) as error:
+            if not fits:
+                raise
+            stopped = isinstance(error, KeyboardInterrupt)
             break
-    return Choice(best, tried)
+        fits[number] = SampledFit(sample, chains)
+        stopped = chains.ending == "interrupted"
+        best = max(fits, key=lambda one: fits[one].log_score)
+        if stopped or sum(one > best for one in fits) >= PATIENCE:
+            break
+    best = max(fits, key=lambda one: fits[one].log_score)
+    tried = {number: replace(Tried.of(fit), behind=_error(fit, fits[best])) for number, fit in fits.items()}
+    if kept is not None and not stopped:
+        told = {number: [one.tau1, one.tau2, one.score, one.behind] for number, one in tried.items()}
+        kept.keep({"components": best, "tried": told})
+    return Choice(best, tried, replace(fits[best].chains, ending="interrupted") if stopped else None)
+
+
+def _error(one: SampledFit, best: SampledFit) -> float:
+    """The standard error of the difference of two mean scores, record by record."""
+    counts = one.sample.table.counts
+    apart = one.log_by_cell - best.log_by_cell
+    mean = counts @ apart / counts.sum()
+    return float(np.sqrt(counts @ (apart - mean) ** 2) / counts.sum())

@@ -61,9 +61,8 @@ def _remarks(
     yield Diagnostic("profiles", float(profiles.mean()), "good", words)
     if sampler.zeros is not None:
         yield _imaginary(chains, sample)
-    if not sample.uniques or not sample.unsampled_size:
-        return
-    yield _cell_error(sampler, sample, watched, chains, rng)
+    if sample.uniques and sample.unsampled_size:
+        yield _cell_error(sampler, sample, watched, chains, rng)
     yield from ignored_weights(sample)
     yield UNTRIED
 

@@ -3,6 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf
 from typing import cast
 
 from numpy.random import Generator
@@ -10,8 +11,10 @@ from numpy.random import Generator
 from keyhole.errors import UnknownModel
 from keyhole.inference.chain_settings import ChainSettings
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.ignored_weights import ignored_weights
 from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.schedule import Schedule
+from keyhole.inference.track_record import UNTRIED
 from keyhole.models.membership.choice import ChosenFit, choose_components
 from keyhole.models.membership.concentration import GammaPrior
 from keyhole.models.membership.fitting import fit_sampler
@@ -21,6 +24,9 @@ from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 
 MOST_COMPONENTS = 1000
+
+LEAST = 0.05
+"""Smallest parameter of a gamma prior: below it nearly all of its mass is where numbers cannot be told from 0."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,8 @@ class _Membership(ChainSettings, ABC):
         if self.prior not in PRIORS:
             raise UnknownModel(f"The option prior must be {' or '.join(PRIORS)}, found {self.prior!r}.")
         for option in ("alpha_shape", "alpha_rate", "alpha0_shape", "alpha0_rate"):
-            if not getattr(self, option, 1.0) > 0:
-                raise UnknownModel(f"The option {option} must be positive, found {getattr(self, option)}.")
+            if not LEAST <= getattr(self, option, 1.0) < inf:
+                raise UnknownModel(f"The option {option} must be at least {LEAST}, found {getattr(self, option)}.")
 
     def _sampler(self, sample: Sample, components: int, above: GammaPrior) -> MembershipSampler:
         prior, own = cast(Prior, self.prior), GammaPrior(self.alpha_shape, self.alpha_rate)
@@ -105,7 +111,11 @@ class GradeOfMembership(_Membership):
 
         if self.components:
             return self._fit(of(self.components), sample, self.schedule, (), rng, progress)
-        choice = choose_components(of, sample, max_seconds=self.max_seconds, rng=rng, progress=progress)
+        kept = self.checkpoint_of(f"{self.name}-choice", sample, rng)
+        choice = choose_components(of, sample, max_seconds=self.max_seconds, rng=rng, progress=progress, kept=kept)
+        if choice.interrupted is not None:
+            remarks = (*choice.remarks, *ignored_weights(sample), UNTRIED)
+            return ChosenFit(sample, choice.interrupted, remarks, path=choice.path)
         left = self.schedule.after(time.monotonic() - begun)
         found = self._fit(of(choice.components), sample, left, choice.remarks, rng, progress)
         return ChosenFit(found.sample, found.chains, found.remarks, path=choice.path)

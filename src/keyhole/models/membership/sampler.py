@@ -31,6 +31,9 @@ from keyhole.table.structural_zeros import StructuralZeros
 PROPOSALS = 2
 """Splits or merges of profiles in a sweep that makes them."""
 
+MOST_PROFILES = 30_000
+"""What the type of the allocations can number, with room for the births of a sweep."""
+
 MOST_IMAGINARY = 1_000
 """Inadmissible records for each real one, beyond which a sweep would take longer than anybody waits."""
 
@@ -143,6 +146,8 @@ class MembershipSampler:
         imaginary = 0
         if self.zeros is not None:
             imaginary = self._imagine(state, room, longer, len(records), rng)
+        if room.profiles > MOST_PROFILES:
+            raise FitFailed(f"More than {MOST_PROFILES:,} profiles: give the concentrations other priors.")
         z, counts, tables = self._relabelled(state, room)
         alpha, alpha0, g0, left = self._draw_weights(state, tables, longer, rng)
         mass, base = self.level_prior.update(state.mass, state.base, counts, rng)
@@ -164,7 +169,8 @@ class MembershipSampler:
 
     @property
     def _spare(self) -> int:
-        return self.rows.keys + 16
+        """Columns for profiles to be born into, where their number is not fixed."""
+        return self.rows.keys + 16 if self.unbounded else 0
 
     def _allocate(self, state: Memberships, room: Room, records: Codes, rng: Generator) -> None:
         """Profiles of single keys, of tables, or split and merged; then tables and concentrations."""

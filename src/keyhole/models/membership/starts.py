@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from keyhole.arrays import Codes
 
-FEW, MANY = 2, 25
+FEW, MANY = 2, 60
 """Profiles at the start, where their number is not fixed."""
 
 

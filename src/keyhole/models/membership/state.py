@@ -69,9 +69,9 @@ class Room:
     left: float
 
     @classmethod
-    def of(cls, state: Memberships, spare: int) -> "Room":
+    def of(cls, state: Memberships, more: int) -> "Room":
+        """With so many columns to spare."""
         K = state.profiles
-        more = spare if state.left > 0 else 0
         theta = np.zeros((len(state.theta), K + more))
         theta[:, :K] = state.theta
         return cls(
