@@ -1,12 +1,10 @@
 """Intervals of tau1 and tau2 hold what they promise: ranks of the truth among posterior draws are uniform."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from numpy.random import Generator
 
-from keyhole.arrays import Codes, Vector
+from keyhole.arrays import Codes
 from keyhole.models.membership.sampler import MembershipSampler
 from keyhole.models.membership.state import Memberships
 from keyhole.table.structural_zeros import StructuralZeros
@@ -18,32 +16,14 @@ ZEROS = StructuralZeros(keys_of(LEVELS), parse_zero_rules('- {K0: "0", K1: "1"}'
 RUN = {"people": 60, "records": 15, "replicates": 200, "warmup": 60, "draws": 30, "thin": 3}
 
 
-@dataclass(frozen=True, eq=False)
-class OfAnother:
-    """People of one model, fitted with another."""
-
-    people: MembershipSampler
-    fitted: MembershipSampler
-
-    state_type = Memberships
-
-    def draw_prior(self, size: int, rng: Generator) -> Memberships:
-        return self.people.draw_prior(size, rng)
-
-    def redraw(self, state: Memberships, rng: Generator) -> Codes:
-        return self.people.redraw(state, rng)
+class Forgetful(MembershipSampler):
+    """Learns from one record only."""
 
     def start(self, records: Codes, rng: Generator, *, crowded: bool) -> Memberships:
-        return self.fitted.start(records, rng, crowded=crowded)
+        return super().start(records[:1], rng, crowded=crowded)
 
     def sweep(self, state: Memberships, records: Codes, rng: Generator) -> Memberships:
-        return self.fitted.sweep(state, records, rng)
-
-    def probabilities(self, state: Memberships, cells: Codes, rng: Generator) -> Vector:
-        return self.fitted.probabilities(state, cells, rng)
-
-    def trace(self, state: Memberships) -> dict[str, float]:
-        return self.fitted.trace(state)
+        return super().sweep(state, records[:1], rng)
 
 
 def sampler(components: int, zeros: StructuralZeros | None = None) -> MembershipSampler:
@@ -59,8 +39,8 @@ def test_ranks_are_uniform(components: int, zeros: StructuralZeros | None) -> No
 
 
 @pytest.mark.statistical
-def test_independent_keys_are_rejected() -> None:
-    """One profile: the keys of a person say nothing of each other."""
-    wrong = OfAnother(MembershipSampler(LEVELS, 0, "marginal", memberships=512), sampler(1))
+@pytest.mark.parametrize("components", [0, 3])
+def test_forgotten_records_are_noticed(components: int) -> None:
+    wrong = Forgetful(LEVELS, components, "uniform", memberships=512)
     ranks = calibration_ranks(wrong, LEVELS, **RUN, rng=np.random.default_rng(5))
     assert min(uniformity(ranks[:, i]) for i in range(2)) < 1e-4
