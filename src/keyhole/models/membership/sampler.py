@@ -28,9 +28,6 @@ from keyhole.models.membership.starts import allocations
 from keyhole.models.membership.state import Memberships, Room
 from keyhole.table.structural_zeros import StructuralZeros
 
-PROPOSALS = 2
-"""Splits or merges of profiles in a sweep that makes them."""
-
 MOST_PROFILES = 30_000
 """What the type of the allocations can number, with room for the births of a sweep."""
 
@@ -94,12 +91,12 @@ class MembershipSampler:
 
     @cached_property
     def moves(self) -> tuple[str, ...]:
-        """What sweeps move, each a random one of these.
+        """What sweeps move, each a random one of these; a split costs more than the others and is rarely accepted.
 
         Imaginary records are not kept, so that with structural zeros profiles cannot be integrated out.
         """
         whole = self.zeros is None and 1 < self.rows.keys <= MOST_KEYS
-        return ("keys", "tables", "profiles") if whole else ("keys", "tables")
+        return ("keys", "tables") * 2 + ("profiles",) * whole
 
     @cached_property
     def cells(self) -> CellProbability:
@@ -185,8 +182,7 @@ class MembershipSampler:
                 )
             )
         elif move == "profiles":
-            for _ in range(PROPOSALS):
-                room.profiles = split_or_merge(*where, room.profiles, room.theta, room.g0, *prior, rng)
+            room.profiles = split_or_merge(*where, room.profiles, room.theta, room.g0, *prior, rng)
         u, v = rng.random(records.shape[::-1]), rng.random(len(records) if self.unbounded else 0)
         room.take(
             *kernels.allocate(
