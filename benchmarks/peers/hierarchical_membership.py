@@ -79,7 +79,8 @@ class PublishedSampler:
         state.g = np.column_stack([state.g[:, :-1], state.g[:, -1] * (1 - part), state.g[:, -1] * part])
         for j, levels in enumerate(self.levels):
             shape = np.ones(levels)
-            shape[self.records[record, key]] += j == key
+            if j == key:
+                shape[self.records[record, key]] += 1
             state.theta[j] = np.vstack([state.theta[j], rng.dirichlet(shape)])
 
     def _drop_empty(self, state: Uncollapsed) -> None:

@@ -146,7 +146,7 @@ _ENTRIES = (
         "gom",
         "keyhole.models.membership.model:GradeOfMembership",
         "Manrique-Vallier & Reiter (2012), Journal of the American Statistical Association 107",
-        "As hdp with a fixed number of profiles, when a published analysis is to be repeated.",
+        "As a second opinion: people mix profiles, whose number is chosen by how well records are predicted.",
         "With few profiles, which overstate risk; choosing their number takes several short runs.",
     ),
     Entry(
