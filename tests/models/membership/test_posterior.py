@@ -94,5 +94,7 @@ def test_broken_moves_are_rejected(
     components: int, name: str, broken: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sampler, name, broken)
-    found = visited(MembershipSampler(LEVELS, components, "uniform", above=ABOVE), components == 0, 12_000)
+    model = MembershipSampler(LEVELS, components, "uniform", above=ABOVE)
+    vars(model)["moves"] = ("keys", "tables") if name == "move_tables" else ("keys", "profiles", "profiles")
+    found = visited(model, components == 0, 40_000 if broken is SECOND_KEY_FORGOTTEN else 12_000)
     assert np.abs(scores(found, exact_posterior(components))).max() > 4
