@@ -44,14 +44,14 @@ def people(size: int, rng: Generator) -> Codes:
     return np.stack(columns, axis=1).astype(np.int32)
 
 
-def quickest(task: Callable[[], object], times: int) -> float:
-    """Seconds of processor time of this thread: the machine may be busy."""
+def seconds_of(task: Callable[[], object], times: int) -> float:
+    """Mean processor time of this thread, for the machine may be busy; a mean, for sweeps are of several kinds."""
     found = []
     for _ in range(times):
         begun = time.thread_time()
         task()
         found.append(time.thread_time() - begun)
-    return float(np.median(found))
+    return float(np.mean(found))
 
 
 def cost(size: int, components: int, prior: str, rng: Generator) -> None:
@@ -64,14 +64,14 @@ def cost(size: int, components: int, prior: str, rng: Generator) -> None:
     numbers = np.empty(records.size)
     cells = np.unique(records, axis=0)
     times = 50 if size <= 10_000 else 10
-    fill = quickest(lambda: rng.random(out=numbers), times)
+    fill = seconds_of(lambda: rng.random(out=numbers), times)
 
     def step() -> None:
         nonlocal state  # a sweep uses up the state it is given
         state = sampler.sweep(state, records, rng)
 
-    sweep = quickest(step, times)
-    look = quickest(lambda: sampler.probabilities(state, cells, rng), 5)
+    sweep = seconds_of(step, times)
+    look = seconds_of(lambda: sampler.probabilities(state, cells, rng), 5)
     tracemalloc.start()
     step()
     memory = tracemalloc.get_traced_memory()[1]

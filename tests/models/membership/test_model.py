@@ -103,6 +103,23 @@ def test_an_interruption_of_the_tries_leaves_the_best_of_them(after: int, monkey
     assert "The tries were interrupted" in told.words
 
 
+def test_a_try_that_fails_ends_the_tries_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    def failing(*given: object, **options: object) -> Chains[Memberships]:
+        nonlocal tries
+        tries += 1
+        if tries == 2:
+            raise FitFailed("Impossible combinations hold nearly all.")
+        return run_chains(*given, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("keyhole.models.membership.choice.run_chains", failing)
+    fit = GradeOfMembership(**QUICK).fit(sample_of(30), rng=np.random.default_rng(1))
+    told = next(one for one in fit.diagnostics if one.name == "components")
+    assert (tries, told.value, told.verdict) == (2, 2, "caution")
+    assert "More could not be tried. Impossible combinations hold nearly all." in told.words
+
+
 def test_a_resumed_run_has_the_number_of_profiles_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keyhole.models.membership.choice.TRIED", (2, 3))
     options = {"chains": 2, "target_ess": 1e9, "checkpoint": str(tmp_path / "kept")}

@@ -72,11 +72,14 @@ class Choice:
     ----------
     interrupted
         The best run, where somebody stopped the tries.
+    failed
+        Why no more were tried, where the next one failed.
     """
 
     components: int
     tried: dict[int, Tried]
     interrupted: Chains[Memberships] | None = field(default=None, repr=False)
+    failed: str = ""
 
     @property
     def path(self) -> ModelPath:
@@ -106,7 +109,10 @@ class Choice:
         stopped = self.interrupted is not None
         if stopped:
             words += " The tries were interrupted."
-        return (Diagnostic("components", self.components, "caution" if at_end or stopped else "good", words),)
+        if self.failed:
+            words += f" More could not be tried. {self.failed}"
+        doubtful = at_end or stopped or bool(self.failed)
+        return (Diagnostic("components", self.components, "caution" if doubtful else "good", words),)
 
 
 def choose_components(
@@ -125,11 +131,12 @@ def choose_components(
     before = None if kept is None else kept.kept()
     if before is not None:
         rng.spawn(SHORT.chains * len(before["tried"]))  # so that what follows has the streams it had
-        return Choice(before["components"], {int(number): Tried(*one) for number, one in before["tried"].items()})
+        known = {int(number): Tried(*one) for number, one in before["tried"].items()}
+        return Choice(before["components"], known, failed=before["failed"])
     fits: dict[int, SampledFit] = {}
     limit = max_seconds / (2 * len(TRIED)) or None
     schedule = Schedule(SHORT.chains, None, SHORT.target_ess, limit, SHORT.most_sweeps)
-    stopped = False
+    stopped, failed = False, ""
     for done, number in enumerate(TRIED):
         progress("numbers of profiles", done, len(TRIED))
         try:
@@ -138,6 +145,7 @@ def choose_components(
             if not fits:
                 raise
             stopped = isinstance(error, KeyboardInterrupt)
+            failed = "" if stopped else str(error)
             break
         fits[number] = SampledFit(sample, chains)
         stopped = chains.ending == "interrupted"
@@ -148,8 +156,8 @@ def choose_components(
     tried = {number: replace(Tried.of(fit), behind=_error(fit, fits[best])) for number, fit in fits.items()}
     if kept is not None and not stopped:
         told = {number: [one.tau1, one.tau2, one.score, one.behind] for number, one in tried.items()}
-        kept.keep({"components": best, "tried": told})
-    return Choice(best, tried, replace(fits[best].chains, ending="interrupted") if stopped else None)
+        kept.keep({"components": best, "tried": told, "failed": failed})
+    return Choice(best, tried, replace(fits[best].chains, ending="interrupted") if stopped else None, failed)
 
 
 def _error(one: SampledFit, best: SampledFit) -> float:
