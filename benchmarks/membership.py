@@ -44,33 +44,53 @@ def people(size: int, rng: Generator) -> Codes:
     return np.stack(columns, axis=1).astype(np.int32)
 
 
-def seconds_of(task: Callable[[], object], times: int) -> float:
-    """Mean processor time of this thread, for the machine may be busy; a mean, for sweeps are of several kinds."""
+def seconds_of(task: Callable[[], object], times: int = 1) -> float:
+    """Median processor time of this thread, for the machine may be busy."""
     found = []
     for _ in range(times):
         begun = time.thread_time()
         task()
         found.append(time.thread_time() - begun)
-    return float(np.mean(found))
+    return float(np.median(found))
+
+
+def about_fifteen(sampler: MembershipSampler, records: Codes, rng: Generator) -> Memberships:
+    """A state after a hundred sweeps with fifteen profiles, and a few of the sampler's own."""
+    fixed = MembershipSampler(sampler.levels, PROFILES, sampler.prior)
+    state = fixed.start(records, rng, crowded=True)
+    for _ in range(100):
+        state = fixed.sweep(state, records, rng)
+    if sampler.unbounded:
+        state.alpha = np.full(len(records), state.alpha[0])
+        state.g0, state.left, state.alpha0 = 0.99 * state.g0, 0.01, 1.0
+    for _ in range(5):
+        state = sampler.sweep(state, records, rng)
+    return state
 
 
 def cost(size: int, components: int, prior: str, rng: Generator) -> None:
     """Print one line: milliseconds of a sweep and of a look at all cells, the ratio to uniforms, and memory."""
     records = people(size, rng)
     sampler = MembershipSampler(LEVELS, components, prior)  # type: ignore[arg-type]
-    state = sampler.start(records, rng, crowded=True)
-    for _ in range(100):
-        state = sampler.sweep(state, records, rng)
+    state = about_fifteen(sampler, records, rng)
     numbers = np.empty(records.size)
     cells = np.unique(records, axis=0)
     times = 50 if size <= 10_000 else 10
-    fill = seconds_of(lambda: rng.random(out=numbers), times)
 
     def step() -> None:
         nonlocal state  # a sweep uses up the state it is given
         state = sampler.sweep(state, records, rng)
 
-    sweep = seconds_of(step, times)
+    # Each kind of sweep is timed between fills, since the machine's pace changes from one second to the next.
+    fills, sweeps, moves = [], [], sampler.moves
+    for move in dict.fromkeys(moves):
+        vars(sampler)["moves"] = (move,)
+        pairs = [(seconds_of(lambda: rng.random(out=numbers)), seconds_of(step)) for _ in range(times)]
+        fills.append(np.median([fill for fill, _ in pairs]))
+        sweeps.append(np.median([sweep for _, sweep in pairs]))
+    weights = [moves.count(move) / len(moves) for move in dict.fromkeys(moves)]
+    fill, sweep = float(np.dot(weights, fills)), float(np.dot(weights, sweeps))
+    vars(sampler)["moves"] = moves
     look = seconds_of(lambda: sampler.probabilities(state, cells, rng), 5)
     tracemalloc.start()
     step()

@@ -113,7 +113,7 @@ def split_or_merge(
         return K
     order = seeds + [t for t in range(len(tables)) if t not in seeds]
     for turn in range(len(order) - 1, 2, -1):
-        swap = int(rng.integers(2, turn + 1))
+        swap = 2 + int(rng.random() * (turn - 1))
         order[turn], order[swap] = order[swap], order[turn]
     sides: list[list[int]] = [[], []]
     number, log_dealt, moved = np.zeros(2), 0.0, []
@@ -134,7 +134,7 @@ def split_or_merge(
             side = turn
         else:
             odds = np.log(number[1] / number[0]) + log_chance(rows, sides[1]) - log_chance(rows, sides[0])
-            side = int(special.logit(1 - rng.random()) < odds) if splits else side
+            side = int(rng.random() < special.expit(odds)) if splits else side
             log_dealt += special.log_expit(odds if side else -odds)
         sides[side] += rows
         number[side] += 1

@@ -86,6 +86,13 @@ def draw_profile(theta, k, mass, base, start, counts, rng):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def draw_profiles(theta, mass, base, start, counts, rng):
+    """Fills theta (R, K), column k given counts[:, k]."""
+    for k in range(theta.shape[1]):
+        draw_profile(theta, k, mass, base, start, counts[:, k], rng)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def broken_off(left, alpha0, rng):
     """The weight of one more profile: a Beta(1, alpha0) part of what is left."""
     return -left * np.expm1(np.log1p(-rng.random()) / alpha0)

@@ -10,6 +10,9 @@ from keyhole.models.membership._kernels import draw_profile
 MOST_KEYS = 62
 """The keys at a table are the bits of one number."""
 
+TINY, HUGE = 1e-100, 1e100
+LOG_TINY, LOG_HUGE = math.log(TINY), math.log(HUGE)
+
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def split_or_merge(records, z, alpha, each, K, theta, g0, alpha0, mass, base, start, rng):
@@ -114,8 +117,14 @@ def tables_at(home, rival, z, alpha, each, g0, rng):
     record = np.empty(64, dtype=np.int64)
     keys = np.empty(64, dtype=np.int64)
     guest = np.empty(64, dtype=np.bool_)
+    seats = np.empty(J, dtype=np.int64)
     found = 0
     for i in range(n):
+        of_two = False
+        for j in range(J):
+            of_two |= (z[i, j] == home) | (z[i, j] == rival)
+        if not of_two:
+            continue
         a = alpha[i] if each else alpha[0]
         for turn in range(2):
             k = rival if turn else home
@@ -127,8 +136,8 @@ def tables_at(home, rival, z, alpha, each, g0, rng):
                 x = rng.random() * (a * g0[k] + seated)
                 if x < seated:
                     t = first
-                    while x >= number_of(keys[t]):
-                        x -= number_of(keys[t])
+                    while x >= seats[t - first]:
+                        x -= seats[t - first]
                         t += 1
                 if t == found:
                     if found == record.size:
@@ -136,20 +145,12 @@ def tables_at(home, rival, z, alpha, each, g0, rng):
                         keys = np.concatenate((keys, keys))
                         guest = np.concatenate((guest, guest))
                     record[t], keys[t], guest[t] = i, 0, turn == 1
+                    seats[t - first] = 0
                     found += 1
                 keys[t] |= 1 << j
+                seats[t - first] += 1
                 seated += 1
     return record[:found], keys[:found], guest[:found]
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def number_of(bits):
-    """How many bits are set."""
-    number = 0
-    while bits:
-        bits &= bits - 1
-        number += 1
-    return number
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -176,37 +177,44 @@ def deal(seed, seed2, splits, records, record, keys, guest, mass, base, start, r
             order[at] = t
             at += 1
     for turn in range(T - 1, 2, -1):
-        swap = rng.integers(2, turn + 1)
+        swap = 2 + int(rng.random() * (turn - 1))
         order[turn], order[swap] = order[swap], order[turn]
     if splits:
         guest[seed], guest[seed2] = False, True
     tally = np.zeros((2, base.size))
     people = np.zeros((2, J))
     number = np.zeros(2)
-    log_dealt = 0.0
+    log_dealt, dealt = 0.0, 1.0
     for turn in range(T):
         t = order[turn]
         if turn > 1:
-            log_odds = math.log(number[1] / number[0])
+            odds, log_odds = number[1] / number[0], 0.0
             for key in range(J):
                 if keys[t] >> key & 1:
                     r = start[key] + records[record[t], key]
                     prior = mass[key] * base[r]
-                    log_odds += math.log((tally[1, r] + prior) / (tally[0, r] + prior))
-                    log_odds += math.log((people[0, key] + mass[key]) / (people[1, key] + mass[key]))
+                    odds *= ((tally[1, r] + prior) * (people[0, key] + mass[key])) / (
+                        (tally[0, r] + prior) * (people[1, key] + mass[key])
+                    )
+                    # Logarithms cost more than all the rest: they are taken only where products would overflow.
+                    if not TINY < odds < HUGE:
+                        log_odds += math.log(odds)
+                        odds = 1.0
+            if log_odds != 0.0:
+                odds = math.exp(min(max(log_odds + math.log(odds), LOG_TINY), LOG_HUGE))
             if splits:
-                u = 1.0 - rng.random()
-                guest[t] = math.log(u) - math.log1p(-u) < log_odds
-            # log of the logistic function of plus or minus the log odds
-            against = -log_odds if guest[t] else log_odds
-            log_dealt -= max(against, 0.0) + math.log1p(math.exp(-abs(against)))
+                guest[t] = rng.random() * (1.0 + odds) < odds
+            dealt *= (odds if guest[t] else 1.0) / (1.0 + odds)
+            if dealt < TINY:
+                log_dealt += math.log(dealt)
+                dealt = 1.0
         side = 1 if guest[t] else 0
         number[side] += 1.0
         for key in range(J):
             if keys[t] >> key & 1:
                 tally[side, start[key] + records[record[t], key]] += 1.0
                 people[side, key] += 1.0
-    return number, tally, people, log_dealt
+    return number, tally, people, log_dealt + math.log(dealt)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -10,23 +10,21 @@ Its logarithm is concave in :math:`\log\alpha`, since the slope there,
 :math:`L_c = 1` for c < J: the law depends on the number of its tables only, so that J tabulated laws serve all.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import stats
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.models.membership._concentration_kernels import draw_concentration
 
 KNOTS, GUIDES = 512, 512
 """Of a tabulated law."""
 
 TAIL = 1e-10
 """Probability beyond the knots, at either end."""
-
-Curve = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,72 +95,12 @@ def _log_density(alpha: Vector, prior: GammaPrior, tables: int, keys: int) -> Ve
 
 def draw_common(prior: GammaPrior, tables: int, longer: IntVector, rng: Generator) -> float:
     """One concentration that all records share; ``longer`` is L_c for c = 0, 1, ..."""
-    rise, customers = prior.shape + tables, np.arange(len(longer))
-
-    def height(t: float) -> float:
-        alpha = np.exp(t)
-        return float(rise * t - prior.rate * alpha - longer @ np.log(alpha + customers))
-
-    def slope(t: float) -> float:
-        alpha = np.exp(t)
-        return float(rise - prior.rate * alpha - longer @ (alpha / (alpha + customers)))
-
-    return float(np.exp(draw_log_concave(height, slope, rng)))
+    return float(draw_concentration(prior.shape + tables, prior.rate, longer, 0, rng))
 
 
 def draw_above(prior: GammaPrior, profiles: int, tables: int, rng: Generator) -> float:
     """The concentration of the restaurant whose customers are all tables and whose tables are the profiles."""
-    rise = prior.shape + profiles
-
-    def height(t: float) -> float:
-        alpha = np.exp(t)
-        return float(rise * t - prior.rate * alpha + special.gammaln(alpha) - special.gammaln(alpha + tables))
-
-    def slope(t: float) -> float:
-        alpha = np.exp(t)
-        fall = special.digamma(alpha) - special.digamma(alpha + tables)
-        return float(rise - prior.rate * alpha + alpha * fall)
-
-    return float(np.exp(draw_log_concave(height, slope, rng)))
+    return float(draw_concentration(prior.shape + profiles, prior.rate, _NOBODY, tables, rng))
 
 
-def draw_log_concave(height: Curve, slope: Curve, rng: Generator) -> float:
-    """An exact draw from a log-concave density, given its logarithm and the slope of that.
-
-    Rejection from a hat of three pieces: flat around the mode, exponential where the logarithm has fallen by about
-    one on either side (Devroye 2014, *Statistics and Computing* 24, for the generalised inverse Gaussian). The
-    hat is above the density wherever the pieces meet.
-    """
-    low = high = 0.0
-    while slope(low) <= 0:
-        low -= 2.0
-    while slope(high) >= 0:
-        high += 2.0
-    mode = optimize.brentq(slope, low, high, xtol=1e-6)
-    peak = height(mode)
-    right = left = 1.0
-    while peak - height(mode + right) > 2.0:
-        right /= 2
-    while peak - height(mode + right) < 0.5:
-        right *= 1.5
-    while peak - height(mode - left) > 2.0:
-        left /= 2
-    while peak - height(mode - left) < 0.5:
-        left *= 1.5
-    fall_right, fall_left = peak - height(mode + right), peak - height(mode - left)
-    r, p = -1.0 / slope(mode + right), 1.0 / slope(mode - left)
-    end_right, end_left = right - r * fall_right, left - p * fall_left
-    flat = end_right + end_left
-    while True:
-        which, v, w = rng.random() * (p + flat + r), 1.0 - rng.random(), 1.0 - rng.random()
-        if which < flat:
-            x, hat = flat * v - end_left, 0.0
-        elif which < flat + r:
-            x = end_right - r * np.log(v)
-            hat = -fall_right - (x - right) / r
-        else:
-            x = -end_left + p * np.log(v)
-            hat = -fall_left + (x + left) / p
-        # The mode is known to six digits: the logarithm there is below its maximum by less than rounding.
-        if np.log(w) + hat <= height(mode + x) - peak:
-            return float(mode + x)
+_NOBODY = np.zeros(0, dtype=np.int64)

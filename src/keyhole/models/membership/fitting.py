@@ -19,8 +19,8 @@ from keyhole.models.membership.state import Memberships
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-EVERY = 10
-"""Sweeps between two looks at the cells: a look costs as much as ten of them."""
+EVERY = 20
+"""Sweeps between two looks at the cells: a look costs as much as ten of them, and neighbours tell the same."""
 
 REPEATS = 4
 """Times that the cells of a last state are weighed again, to see what the choice of memberships does to tau1."""

@@ -103,7 +103,9 @@ class LevelPrior:
 
     def profiles(self, mass: Vector, base: Vector, counts: IntVector, rng: Generator) -> Vector:
         """Profiles (R, K) given counts."""
-        return self.rows.dirichlet((self.rows.spread(mass) * base)[:, None] + counts, rng)
+        theta = np.empty(counts.shape)
+        kernels.draw_profiles(theta, mass, base, self.rows.start, counts, rng)
+        return theta
 
 
 def _positive(base: Vector) -> Vector:

@@ -96,7 +96,7 @@ class MembershipSampler:
         Imaginary records are not kept, so that with structural zeros profiles cannot be integrated out.
         """
         whole = self.zeros is None and 1 < self.rows.keys <= MOST_KEYS
-        return ("keys", "tables") * 2 + ("profiles",) * whole
+        return ("keys", "tables") * 3 + ("profiles",) * whole
 
     @cached_property
     def cells(self) -> CellProbability:
