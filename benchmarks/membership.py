@@ -1,10 +1,10 @@
 """How fast are mixed membership models, and how well do their chains mix?
 
 Prints the cost of a sweep by sample size, as a multiple of filling n x J uniform numbers with NumPy, for both
-models and priors. With ``mixing``, effective draws of tau1 per second of processor time beside the published
-sampler, each given that many seconds.
+models and priors. Then, at 10,000 records, effective draws of tau1 per second of processor time beside the
+published sampler, each given so many seconds (60); 0 leaves this out.
 
-    python benchmarks/membership.py [mixing SECONDS]
+    python benchmarks/membership.py [SECONDS]
 """
 
 import sys
@@ -28,7 +28,9 @@ from keyhole.table.contingency import ContingencyTable
 
 LEVELS = (5, 2, 6, 5, 11, 3, 2, 2)
 PROFILES, PEOPLE = 15, 712_174
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+SHORT = 10_000
+"""Records up to which a sweep is over in milliseconds."""
 
 
 def people(size: int, rng: Generator) -> Codes:
@@ -55,10 +57,10 @@ def seconds_of(task: Callable[[], object], times: int = 1) -> float:
 
 
 def about_fifteen(sampler: MembershipSampler, records: Codes, rng: Generator) -> Memberships:
-    """A state after a hundred sweeps with fifteen profiles, and a few of the sampler's own."""
+    """A state after sweeps with fifteen profiles, and a few of the sampler's own."""
     fixed = MembershipSampler(sampler.levels, PROFILES, sampler.prior)
     state = fixed.start(records, rng, crowded=True)
-    for _ in range(100):
+    for _ in range(100 if len(records) <= SHORT else 20):
         state = fixed.sweep(state, records, rng)
     if sampler.unbounded:
         state.alpha = np.full(len(records), state.alpha[0])
@@ -75,7 +77,7 @@ def cost(size: int, components: int, prior: str, rng: Generator) -> None:
     state = about_fifteen(sampler, records, rng)
     numbers = np.empty(records.size)
     cells = np.unique(records, axis=0)
-    times = 50 if size <= 10_000 else 10
+    times = 50 if size <= SHORT else 5
 
     def step() -> None:
         nonlocal state  # a sweep uses up the state it is given
@@ -115,6 +117,8 @@ def costs() -> None:
 
 def mixing(seconds: float, size: int = 10_000) -> None:
     """Print effective draws of tau1 per second, from a run of equal processor time each."""
+    if not seconds:
+        return
     rng = np.random.default_rng(1)
     records = people(size, rng)
     keys = [KeyVariable(f"K{j}", tuple(map(str, range(levels)))) for j, levels in enumerate(LEVELS)]
@@ -168,7 +172,5 @@ def _state_of(state: Uncollapsed, mass: Vector, base: Vector) -> Memberships:
 
 
 if __name__ == "__main__":
-    if "mixing" in sys.argv:
-        mixing(float(sys.argv[2]))
-    else:
-        costs()
+    costs()
+    mixing(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)

@@ -6,19 +6,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate
 
 from keyhole.models.membership import _kernels as kernels
 from keyhole.models.membership import sampler as sampling
-from keyhole.models.membership.concentration import (
-    ConcentrationLaws,
-    GammaPrior,
-    _log_density,
-    draw_above,
-    draw_common,
-)
+from keyhole.models.membership.concentration import ConcentrationLaws, _log_density
 from keyhole.models.membership.sampler import MembershipSampler
 from keyhole.models.membership.state import Memberships
+from keyhole.numerics.concentration import GammaPrior
 from tests.models.membership import twins
 
 LEVELS = (3, 2, 4)
@@ -102,23 +97,6 @@ def test_tabulated_laws_are_the_laws(prior: GammaPrior) -> None:
             below = integrate.quad(density, 0, value, epsabs=0, limit=200)[0] / whole
             assert below == pytest.approx(u, rel=1e-3)
             assert 1 - below == pytest.approx(1 - u, rel=1e-2)
-
-
-def test_concentrations_are_drawn_from_their_laws() -> None:
-    rng = np.random.default_rng(4)
-    prior, longer = GammaPrior(2.0, 1.0), np.array([12, 12, 9])
-    grid = np.geomspace(1e-6, 60, 200_001)
-    logs = np.log(grid)
-    common = 2.0 * logs - grid + 20 * logs - sum(count * np.log(grid + c) for c, count in enumerate(longer))
-    above = 2.0 * logs - grid + 5 * logs - sum(np.log(grid + c) for c in range(40))
-    for log_density, draw in (
-        (common, lambda: draw_common(prior, 20, longer, rng)),
-        (above, lambda: draw_above(prior, 5, 40, rng)),
-    ):
-        cdf = np.cumsum(np.exp(log_density - log_density.max()))
-        ranks = np.interp([draw() for _ in range(1500)], grid, cdf / cdf[-1])
-        assert stats.kstest(ranks, "uniform").pvalue > 1e-3
-        assert stats.kstest(ranks**1.2, "uniform").pvalue < 1e-3
 
 
 def test_products_are_means_over_memberships() -> None:

@@ -9,8 +9,8 @@ import pytest
 from keyhole.arrays import Vector
 from keyhole.models.membership import _kernels as kernels
 from keyhole.models.membership import sampler
-from keyhole.models.membership.concentration import GammaPrior
 from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.numerics.concentration import GammaPrior
 from tests.models.membership import twins
 
 RECORDS = np.array([[0, 0, 1], [1, 1, 1]], dtype=np.int32)

@@ -11,8 +11,8 @@ from scipy import integrate, special, stats
 
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.models.membership._kernels import BLOCK
-from keyhole.models.membership.concentration import GammaPrior
 from keyhole.models.membership.level_prior import Rows
+from keyhole.numerics.concentration import GammaPrior
 
 
 def quantile(law: int, u: float, knot: Vector, curve: Vector) -> float:

@@ -1,41 +1,26 @@
-r"""Laws of concentrations: how much a person's memberships differ from the average.
+r"""The law of a record's own concentration: how much a person's memberships differ from the average.
 
-With M tables and customers in restaurants of their own, :math:`L_c` of them with more than c customers, a
-concentration with a Gamma(a, b) prior has the density
+With m tables of a record of J keys and a Gamma(a, b) prior it is
 
-.. math:: p(\alpha \mid M, L) \propto \alpha^{a - 1 + M} e^{-b\alpha} \prod_{c \ge 0} (\alpha + c)^{-L_c}.
+.. math:: p(\alpha \mid m) \propto \alpha^{a - 1 + m} e^{-b\alpha} \prod_{c < J} (\alpha + c)^{-1},
 
-Its logarithm is concave in :math:`\log\alpha`, since the slope there,
-:math:`a + M - b\alpha - \sum_c L_c\,\alpha/(\alpha + c)`, falls. A record of its own with J keys is the case
-:math:`L_c = 1` for c < J: the law depends on the number of its tables only, so that J tabulated laws serve all.
+which depends on the number of tables only, so that J tabulated laws serve all records.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import stats
 
-from keyhole.arrays import IntVector, Vector
-from keyhole.models.membership._concentration_kernels import draw_concentration
+from keyhole.arrays import Vector
+from keyhole.numerics.concentration import GammaPrior
 
 KNOTS, GUIDES = 512, 512
 """Of a tabulated law."""
 
 TAIL = 1e-10
 """Probability beyond the knots, at either end."""
-
-
-@dataclass(frozen=True, slots=True)
-class GammaPrior:
-    """Gamma with a shape and a rate."""
-
-    shape: float = 2.0
-    rate: float = 1.0
-
-    def draw(self, rng: Generator) -> float:
-        return float(rng.gamma(self.shape, 1.0 / self.rate))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +76,3 @@ def _log_density(alpha: Vector, prior: GammaPrior, tables: int, keys: int) -> Ve
         for c in range(keys):
             value = value - np.log(alpha + c)
     return np.asarray(value)
-
-
-def draw_common(prior: GammaPrior, tables: int, longer: IntVector, rng: Generator) -> float:
-    """One concentration that all records share; ``longer`` is L_c for c = 0, 1, ..."""
-    return float(draw_concentration(prior.shape + tables, prior.rate, longer, 0, rng))
-
-
-def draw_above(prior: GammaPrior, profiles: int, tables: int, rng: Generator) -> float:
-    """The concentration of the restaurant whose customers are all tables and whose tables are the profiles."""
-    return float(draw_concentration(prior.shape + profiles, prior.rate, _NOBODY, tables, rng))
-
-
-_NOBODY = np.zeros(0, dtype=np.int64)

@@ -16,10 +16,10 @@ from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.schedule import Schedule
 from keyhole.inference.track_record import UNTRIED
 from keyhole.models.membership.choice import ChosenFit, choose_components
-from keyhole.models.membership.concentration import GammaPrior
 from keyhole.models.membership.fitting import fit_sampler
 from keyhole.models.membership.level_prior import PRIORS, Prior
 from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.numerics.concentration import GammaPrior
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 

@@ -22,10 +22,11 @@ from keyhole.models.membership._split_kernels import MOST_KEYS, split_or_merge
 from keyhole.models.membership._table_kernels import move_tables
 from keyhole.models.membership.admissibility import Admissibility
 from keyhole.models.membership.cell_probability import CellProbability
-from keyhole.models.membership.concentration import ConcentrationLaws, GammaPrior, draw_above, draw_common
+from keyhole.models.membership.concentration import ConcentrationLaws
 from keyhole.models.membership.level_prior import LevelPrior, Prior, Rows
 from keyhole.models.membership.starts import allocations
 from keyhole.models.membership.state import Memberships, Room
+from keyhole.numerics.concentration import GammaPrior, draw_above, draw_common
 from keyhole.table.structural_zeros import StructuralZeros
 
 MOST_PROFILES = 30_000
