@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from keyhole.errors import FitFailed
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear import _kernels as kernels
 from keyhole.models.loglinear import cell_search
 from keyhole.models.loglinear.cell_search import Admission, CellSearch, pruning_order
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from tests.models.loglinear import twins

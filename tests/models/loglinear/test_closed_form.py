@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.formula import Generators, preset
 from keyhole.models.loglinear.closed_form import ClosedForm, fit_closed_form, free_parameters
-from keyhole.models.loglinear.formula import Generators, preset
 from keyhole.models.loglinear.graph import Decomposition, decomposition, triangulated
 from tests.models.loglinear.test_formula import FEW, models
 from tests.table.brute_force import all_cells

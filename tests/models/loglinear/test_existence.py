@@ -8,11 +8,11 @@ from scipy.optimize import linprog
 
 from keyhole.arrays import IntVector
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.formula import preset
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import model_named
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.existence import existence
-from keyhole.models.loglinear.formula import preset
 from keyhole.models.loglinear.means import empty_entries
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.models.loglinear.formula import Generators, maximal, preset
+from keyhole.inference.formula import Generators, maximal, preset
 from keyhole.models.loglinear.graph import ROOT, Decomposition, decomposition, interaction_graph, triangulated
 from tests.models.loglinear.test_formula import QUICK, models
 

@@ -9,10 +9,10 @@ import pytest
 
 from keyhole.arrays import Vector
 from keyhole.errors import FitFailed
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear import _kernels as kernels
 from keyhole.models.loglinear import acceleration, ipf
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.models.loglinear.passes import Passes

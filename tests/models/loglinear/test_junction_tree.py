@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.arrays import Vector
+from keyhole.inference.formula import Generators, maximal, preset
 from keyhole.models.loglinear.closed_form import fit_closed_form
-from keyhole.models.loglinear.formula import Generators, maximal, preset
 from keyhole.models.loglinear.graph import decomposition
 from keyhole.models.loglinear.junction_tree import TreeFit, fit_tree, tree_entries
 from tests.models.loglinear.test_closed_form import decomposed, dense_ipf, occupied, sparse_table

@@ -7,10 +7,10 @@ import pytest
 from scipy import optimize, special
 
 from keyhole.errors import FitFailed
+from keyhole.inference.formula import preset
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.drawn_cells import draw_cells
-from keyhole.models.loglinear.formula import preset
 from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.ipf import fit_margins
 from keyhole.models.loglinear.lasso import divide, fit_lasso, occurring_cells

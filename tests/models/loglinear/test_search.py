@@ -6,10 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from keyhole.inference.formula import preset, with_term
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.criteria import criteria
-from keyhole.models.loglinear.formula import preset, with_term
 from keyhole.models.loglinear.ipf import fit_margins
 from keyhole.models.loglinear.search import candidates, sampled_cells, search_terms
 from keyhole.models.loglinear.search_path import SearchPath, spread_of_risk

@@ -8,8 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.inference.formula import Generators
 from keyhole.keys.variable import KeyVariable
-from keyhole.models.loglinear.formula import Generators
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.structural_zeros import StructuralZeros

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, Mask
 from keyhole.errors import FitFailed
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear import _kernels as kernels
-from keyhole.models.loglinear.formula import Generators
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 from keyhole.table.structural_zeros import StructuralZeros

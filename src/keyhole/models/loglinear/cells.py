@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, read_only
 from keyhole.errors import FitFailed, InvalidRules
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear import _kernels as kernels
 from keyhole.models.loglinear.cell_search import MOST_STEPS, Admission, CellSearch, pruning_order
-from keyhole.models.loglinear.formula import Generators
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 

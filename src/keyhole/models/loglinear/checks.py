@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.formula import in_words
 from keyhole.models.loglinear.estimation_error import CELLS_DRAWN, MOST_SUMMED
-from keyhole.models.loglinear.formula import in_words
 from keyhole.models.loglinear.means import FEW, MARGINS, RISKS, Means
 
 MANY_PARAMETERS, TOO_MANY_PARAMETERS = 0.5, 1.0

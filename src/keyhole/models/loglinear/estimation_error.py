@@ -17,8 +17,8 @@ import numpy as np
 from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.information import MOST_PARAMETERS, Coding, Design, thinned
 
 MOST_SUMMED = 2_000_000

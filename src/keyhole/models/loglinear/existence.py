@@ -18,8 +18,8 @@ from scipy.linalg import eigh
 from scipy.optimize import linprog
 
 from keyhole.arrays import Vector
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.information import Coding, Design
 
 Existence = Literal["exists", "does not exist", "not known"]

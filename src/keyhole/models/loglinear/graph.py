@@ -20,7 +20,7 @@ from itertools import combinations
 from math import prod
 from typing import TypeAlias
 
-from keyhole.models.loglinear.formula import Generators
+from keyhole.inference.formula import Generators
 
 Graph: TypeAlias = tuple[frozenset[int], ...]
 """The neighbours of each key."""

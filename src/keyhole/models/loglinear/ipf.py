@@ -21,9 +21,9 @@ from scipy import special
 
 from keyhole.arrays import IntVector, Vector, read_only
 from keyhole.errors import FitFailed
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear.acceleration import Course
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.information import Design
 from keyhole.models.loglinear.passes import Passes
 from keyhole.progress import Progress, silent

@@ -30,7 +30,7 @@ from math import prod
 import numpy as np
 
 from keyhole.arrays import Codes, IntVector, Vector
-from keyhole.models.loglinear.formula import Generators
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear.graph import ROOT, Decomposition, triangulated
 
 Keys = tuple[int, ...]

@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear import _kernels as kernels
 from keyhole.models.loglinear.cells import Cells
-from keyhole.models.loglinear.formula import Generators
 
 
 @dataclass(frozen=True, eq=False, slots=True)

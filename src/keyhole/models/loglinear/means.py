@@ -10,11 +10,11 @@ import numpy as np
 from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.closed_form import fit_closed_form
 from keyhole.models.loglinear.estimation_error import estimation_error
 from keyhole.models.loglinear.existence import Existence, existence
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.graph import decomposition
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.models.loglinear.junction_tree import fit_tree, tree_entries

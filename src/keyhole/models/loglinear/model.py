@@ -9,9 +9,9 @@ from numpy.random import Generator
 
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.formula import read_generators
 from keyhole.inference.track_record import TrackRecord, record_on
 from keyhole.models.loglinear.checks import diagnose, leaves_out
-from keyhole.models.loglinear.formula import read_generators
 from keyhole.models.loglinear.means import Means, fit_means
 from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
 from keyhole.population.poisson import PoissonUnsampled

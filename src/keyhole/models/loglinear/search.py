@@ -34,9 +34,9 @@ import numpy as np
 from scipy import special
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.formula import Generators, preset, with_term
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria_of
-from keyhole.models.loglinear.formula import Generators, preset, with_term
 from keyhole.models.loglinear.information import Design, thinned
 from keyhole.models.loglinear.ipf import Fitted
 from keyhole.models.loglinear.search_path import Criterion, Ending, SearchPath, Step, Term, spread_of_risk

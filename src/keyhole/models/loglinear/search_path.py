@@ -7,8 +7,8 @@ import numpy as np
 from scipy import special
 
 from keyhole.arrays import Vector
+from keyhole.inference.formula import Generators
 from keyhole.inference.model_path import ModelPath, PathStep
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.ipf import Fitted
 
 Term = tuple[int, ...]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyhole.arrays import Codes, Vector
+from keyhole.inference.formula import Generators
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.criteria import Criteria, Expansion, criteria
-from keyhole.models.loglinear.formula import Generators
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.models.loglinear.means import multiplier
 from keyhole.population.sample import Sample

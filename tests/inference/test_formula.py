@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keyhole.errors import UnknownKeyVariable, UnknownModel
-from keyhole.models.loglinear.formula import Generators, in_words, maximal, preset, read_generators, with_term
+from keyhole.inference.formula import Generators, in_words, maximal, preset, read_generators, with_term
 
 NAMES = ["age", "sex", "region", "job"]
 QUICK = settings(deadline=None, max_examples=40)
