@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from keyhole.arrays import Vector
+from keyhole.inference.cell_law import CellLaw, MultinomialCells
 from keyhole.inference.gibbs import GibbsSampler, Records, State
-from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 
 KEPT_VALUES = 25_000_000
@@ -29,10 +29,13 @@ class Watched:
     ----------
     every
         Sweeps from one look at the state to the next.
+    law
+        What probabilities of cells say of the unsampled counts.
     """
 
     sample: Sample
     every: int = 1
+    law: CellLaw = field(default=MultinomialCells())
 
     @property
     def most_kept(self) -> int:
@@ -41,7 +44,7 @@ class Watched:
 
     def taus(self, probabilities: Vector) -> tuple[float, float]:
         """The expected tau1 and tau2 at given probabilities of the occupied cells."""
-        law = MultinomialUnsampled(probabilities[self.sample.table.uniques], self.sample.unsampled_size)
+        law = self.law.unsampled(probabilities[self.sample.table.uniques], self.sample.unsampled_size)
         return float(law.prob_none().sum()), float(law.mean_match().sum())
 
 

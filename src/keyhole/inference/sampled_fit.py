@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.arrays import Vector
+from keyhole.inference.cell_law import CellLaw, MultinomialCells
 from keyhole.inference.chains import Chains
 from keyhole.inference.convergence import AGREE, FEWEST_ESS, NEARLY, Convergence
 from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.inference.stacking import leave_one_out, stacking_weights
-from keyhole.numerics.binomial_match import binomial_match
-from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
+from keyhole.population.unsampled import UnsampledCounts
 
 MATCHED_LAWS = 200
 """Laws over which the match of every record is averaged, at most twice as many."""
@@ -35,11 +35,14 @@ class SampledFit:
     ----------
     remarks
         What the model itself has to say of its fit.
+    law
+        What probabilities of cells say of the unsampled counts.
     """
 
     sample: Sample
     chains: Chains[Any]
     remarks: tuple[Diagnostic, ...] = field(default=())
+    law: CellLaw = field(default=MultinomialCells())
 
     @property
     def interval_leaves_out(self) -> str:
@@ -96,11 +99,11 @@ class SampledFit:
         )
         return [spread[chain][i] for _, chain, i in order]
 
-    def unsampled(self) -> Iterator[MultinomialUnsampled]:
+    def unsampled(self) -> Iterator[UnsampledCounts]:
         """One law per kept draw."""
         unique = self.sample.table.uniques
         for law in self._draws():
-            yield MultinomialUnsampled(law[unique].astype(np.float64), self.sample.unsampled_size)
+            yield self.law.unsampled(law[unique].astype(np.float64), self.sample.unsampled_size)
 
     def draws(self) -> dict[str, Vector]:
         """The watched numbers by chain and look, after the warm-up."""
@@ -109,9 +112,10 @@ class SampledFit:
     def mean_match_all(self) -> Vector:
         """E(1/F | f) of each occupied cell."""
         draws = self._draws()[:: max(len(self._draws()) // MATCHED_LAWS, 1)]
-        total = np.zeros(self.sample.table.occupied)
+        counts, people = self.sample.table.counts, self.sample.unsampled_size
+        total = np.zeros(len(counts))
         for law in draws:
-            total += binomial_match(self.sample.table.counts, self.sample.unsampled_size, law.astype(np.float64))
+            total += self.law.mean_match(counts, law.astype(np.float64), people)
         return total / len(draws)
 
     @cached_property

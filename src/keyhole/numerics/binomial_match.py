@@ -1,4 +1,6 @@
-"""The mean of 1 / (f + U) for a binomial U."""
+"""The mean of 1 / (f + U) for a binomial or a Poisson U."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,10 +28,26 @@ def binomial_match(added: IntVector, trials: int, probability: Vector) -> Vector
     >>> binomial_match(np.array([1, 2]), 1, np.array([0.5, 0.5])).round(9).tolist()
     [0.75, 0.416666667]
     """
-    rate = added + trials * probability
+    return _match(
+        added + trials * probability,
+        lambda step: trials * (np.log1p(probability * np.expm1(-step)) + probability * step),
+    )
+
+
+def poisson_match(added: IntVector, mean: Vector) -> Vector:
+    """E[1 / (f + U)] for U Poisson: the limit of many trials.
+
+    Examples
+    --------
+    >>> poisson_match(np.array([1, 2]), np.array([1.0, 1.0])).round(9).tolist()
+    [0.632120559, 0.367879441]
+    """
+    return _match(added + mean, lambda step: mean * (np.expm1(-step) + step))
+
+
+def _match(rate: Vector, log_left: Callable[[Vector], Vector]) -> Vector:
+    """The integral over s of exp(-rate s + log_left(s))."""
     total = np.zeros(len(rate))
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        step = node / rate
-        left = trials * (np.log1p(probability * np.expm1(-step)) + probability * step)
-        total += np.exp(np.log(weight) + left)
+        total += np.exp(np.log(weight) + log_left(node / rate))
     return np.asarray(total / rate)
