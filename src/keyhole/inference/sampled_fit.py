@@ -37,16 +37,19 @@ class SampledFit:
         What the model itself has to say of its fit.
     law
         What probabilities of cells say of the unsampled counts.
+    leaves_out
+        What the interval of tau does not account for, in words.
     """
 
     sample: Sample
     chains: Chains[Any]
     remarks: tuple[Diagnostic, ...] = field(default=())
     law: CellLaw = field(default=MultinomialCells())
+    leaves_out: str = ""
 
     @property
     def interval_leaves_out(self) -> str:
-        return ""
+        return self.leaves_out
 
     @property
     def effective_draws(self) -> float:

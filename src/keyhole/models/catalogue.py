@@ -110,6 +110,8 @@ def _read(option: str, value: object, default: object) -> object:
 
 _SUPERPOPULATION = "keyhole.models.superpopulation"
 _LOGLINEAR = "keyhole.models.loglinear"
+_MIXED = "keyhole.models.mixed_loglinear.model"
+_CAROTA = "Carota, Filippone, Leombruni & Polettini (2015), Annals of Applied Statistics 9"
 _SKINNER_HOLMES = "Skinner & Holmes (1998), Journal of Official Statistics 14"
 
 _ENTRIES = (
@@ -148,6 +150,48 @@ _ENTRIES = (
         "Manrique-Vallier & Reiter (2012), Journal of the American Statistical Association 107",
         "As a second opinion: people mix profiles, whose number is chosen by how well records are predicted.",
         "With few profiles, which overstate risk; choosing their number takes several short runs.",
+    ),
+    Entry(
+        "np-i",
+        f"{_MIXED}:ClusteredMain",
+        _CAROTA,
+        "As a second opinion on tables of up to a few million cells: main effects, and clusters of odd cells.",
+        "Where keys depend strongly; each empty cell takes part, so that time grows with the table.",
+    ),
+    Entry(
+        "np-i-emp",
+        f"{_MIXED}:EmpiricalMain",
+        _CAROTA,
+        "As np-i, faster: main effects are those of maximum likelihood.",
+        "As np-i; its intervals take the main effects as known.",
+    ),
+    Entry(
+        "np-o",
+        f"{_MIXED}:ClusteredNone",
+        _CAROTA,
+        "To see what clusters of cells can do alone: no key has an effect.",
+        "On real tables: cells with the same count are alike whatever their levels.",
+    ),
+    Entry(
+        "p-ii",
+        f"{_MIXED}:ParametricTwoWay",
+        f"{_CAROTA}; Elamir & Skinner (2006), Journal of Official Statistics 22",
+        "As two-way, with a prior instead of impossible combinations and an effect of each cell.",
+        "With many levels: thousands of interactions are drawn from a normal approximation.",
+    ),
+    Entry(
+        "p-i",
+        f"{_MIXED}:ParametricMain",
+        f"{_CAROTA}; Elamir & Skinner (2006), Journal of Official Statistics 22",
+        "To see what independent effects of cells add to main effects.",
+        "On keys that depend on each other.",
+    ),
+    Entry(
+        "p-o",
+        f"{_MIXED}:ParametricNone",
+        _CAROTA,
+        "As the simplest of its kind, for comparison.",
+        "Always but by chance: the law of the cells' means is fixed beforehand.",
     ),
     Entry(
         "independence",

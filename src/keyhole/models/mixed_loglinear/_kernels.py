@@ -1,0 +1,206 @@
+"""Compiled loops of the mixed-effects log-linear sampler.
+
+Letters: K cells, C clusters that exist. Of cell k ``x[k]`` is the mean of its count where its effect is 1, and
+``f[k]`` its count; of cluster c ``t[c]`` is the logarithm of the effect, ``w[c]`` the weight. ``left`` is the
+weight of all clusters that do not exist yet, ``base`` the five coefficients of the law of their effects.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from keyhole.numerics._log_concave_kernels import draw_log_concave, fallen, log_density, mode_of
+
+PATIENCE = 6
+"""Clusters that are proposed to an empty cell before all of them are weighed."""
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_effect(base, f, x, nobody, rng):
+    """The logarithm of an effect, given counts that add up to f and means that add up to x times the effect."""
+    rise, rate, inverse, narrow, centre = base
+    if inverse == 0.0 and narrow == 0.0:
+        # A gamma variable, in logarithms since shapes may be tiny.
+        shape = rise + f
+        return (
+            math.log(rng.standard_gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape - math.log(rate + x)
+        )
+    return draw_log_concave((rise + f, rate + x, inverse, narrow, centre, nobody, 0), rng)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_effects(base, f, x, found, rng):
+    """Fills ``found`` with one effect for each count."""
+    nobody = np.zeros(0, dtype=np.int64)
+    for c in range(f.size):
+        found[c] = draw_effect(base, f[c], x[c], nobody, rng)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def moments(base, f, x, nobody):
+    """Of omega^f exp(-x omega) under the base: log of the integral, up to the base's constant, mean and variance.
+
+    Sums at equal steps, which for a smooth peak are as exact as numbers are, once steps are a fifth of its width.
+    """
+    rise, rate, inverse, narrow, centre = base
+    if inverse == 0.0 and narrow == 0.0:
+        shape, whole = rise + f, rate + x
+        return math.lgamma(shape) - shape * math.log(whole), shape / whole, shape / whole**2
+    law = (rise + f, rate + x, inverse, narrow, centre, nobody, 0)
+    mode = mode_of(law)
+    peak = log_density(mode, law)
+    step = 0.2 * min(fallen(mode, peak, 1.0, law)[0], fallen(mode, peak, -1.0, law)[0])
+    total, first, second = 1.0, 1.0, 1.0
+    for side in (-1.0, 1.0):
+        at = 1
+        while True:
+            away = side * at * step
+            term = math.exp(log_density(mode + away, law) - peak)
+            total += term
+            first += term * math.exp(away)
+            second += term * math.exp(2.0 * away)
+            if term * math.exp(2.0 * max(away, 0.0)) < 1e-17:
+                break
+            at += 1
+    scale = math.exp(mode)
+    mean = first / total
+    return peak + math.log(total * step), scale * mean, scale * scale * (second / total - mean * mean)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def log_mass(base, f, x, nobody):
+    """The first of them."""
+    return moments(base, f, x, nobody)[0]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def all_moments(base, f, x, found):
+    """Fills found (3, K), less the constant of the base."""
+    nobody = np.zeros(0, dtype=np.int64)
+    log_base = log_mass(base, 0.0, 0.0, nobody)
+    for k in range(f.size):
+        found[0, k], found[1, k], found[2, k] = moments(base, f[k], x[k], nobody)
+        found[0, k] -= log_base
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def alias_table(w, left, C, keep, other):
+    """Walker's table of the weights and, last, of what is left."""
+    total = left
+    for c in range(C):
+        total += w[c]
+    small = np.empty(C + 1, dtype=np.int64)
+    large = np.empty(C + 1, dtype=np.int64)
+    s = b = 0
+    for c in range(C + 1):
+        other[c] = c
+        keep[c] = (w[c] if c < C else left) * ((C + 1) / total)
+        if keep[c] < 1.0:
+            small[s] = c
+            s += 1
+        else:
+            large[b] = c
+            b += 1
+    while s > 0 and b > 0:
+        s -= 1
+        c, m = small[s], large[b - 1]
+        other[c] = m
+        keep[m] -= 1.0 - keep[c]
+        if keep[m] < 1.0:
+            b -= 1
+            small[s] = m
+            s += 1
+    for i in range(s):
+        keep[small[i]] = 1.0
+    for i in range(b):
+        keep[large[i]] = 1.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def weigh_all(f, x, C, t, omega, log_w, left, base, log_base, nobody, weight, rng):
+    """A cluster of a cell, all of them weighed; C for one that does not exist yet."""
+    top = -np.inf
+    for c in range(C):
+        weight[c] = log_w[c] + f * t[c] - x * omega[c]
+        top = max(top, weight[c])
+    weight[C] = math.log(left) + log_mass(base, f, x, nobody) - log_base
+    top = max(top, weight[C])
+    total = 0.0
+    for c in range(C + 1):
+        weight[c] = math.exp(weight[c] - top)
+        total += weight[c]
+    y = rng.random() * total
+    c = 0
+    while c < C and y >= weight[c]:
+        y -= weight[c]
+        c += 1
+    return c
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def allocate(f, x, C, t, w, left, mass, base, z, rng):
+    """Gives every cell a cluster: P(c) is proportional to w[c] exp(f t[c] - x exp(t[c])).
+
+    For an empty cell that is the weight times a number below 1: clusters are proposed by weight, at a cost that
+    does not depend on how many there are, and taken with that probability. 1 - y < exp(-y) spares nearly all
+    exponentials, since most empty cells have a tiny x. A cluster that does not exist yet has the weight that is
+    left times the integral of the likelihood over the base; it is born with a Beta(1, mass) part of what is left.
+
+    Fills z (K,). Gives C, left, t and w, which are larger arrays if there was no more room.
+    """
+    nobody = np.zeros(0, dtype=np.int64)
+    log_base = log_mass(base, 0.0, 0.0, nobody)
+    old, old_left = C, left
+    keep, other = np.empty(C + 1), np.empty(C + 1, dtype=np.int64)
+    alias_table(w, left, C, keep, other)
+    omega, log_w = np.exp(t), np.log(w)
+    weight = np.empty(t.size + 1)
+    for k in range(f.size):
+        chosen, value = -1, 0.0
+        if f[k] == 0:
+            for _ in range(PATIENCE):
+                u = rng.random() * (old + 1)
+                c = int(u)
+                if u - c >= keep[c]:
+                    c = other[c]
+                if c == old:
+                    y = rng.random() * old_left
+                    while c < C and y >= w[c]:
+                        y -= w[c]
+                        c += 1
+                if c < C:
+                    loss = x[k] * omega[c]
+                else:
+                    value = draw_effect(base, 0.0, 0.0, nobody, rng)
+                    loss = x[k] * math.exp(value)
+                u = rng.random()
+                if u < 1.0 - loss or u < math.exp(-loss):
+                    chosen = c
+                    break
+        if chosen < 0:
+            chosen = weigh_all(f[k], x[k], C, t, omega, log_w, left, base, log_base, nobody, weight, rng)
+            if chosen == C:
+                value = draw_effect(base, f[k], x[k], nobody, rng)
+        z[k] = chosen
+        if chosen == C:
+            if t.size == C:
+                t, w = np.concatenate((t, t)), np.concatenate((w, w))
+                omega, log_w = np.concatenate((omega, omega)), np.concatenate((log_w, log_w))
+                weight = np.empty(2 * C + 1)
+            t[C], omega[C] = value, math.exp(value)
+            w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
+            log_w[C] = math.log(w[C])
+            left -= w[C]
+            C += 1
+    return C, left, t, w
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def totals(z, f, x, cells, counts, exposures):
+    """Cells, counts and sums of x by cluster."""
+    for k in range(z.size):
+        c = z[k]
+        cells[c] += 1
+        counts[c] += f[k]
+        exposures[c] += x[k]

@@ -1,0 +1,207 @@
+r"""The Gibbs sampler with Dirichlet-process effects, over all cells.
+
+.. math:: f_k \sim \mathrm{Poisson}(\pi\,\xi_k\,\omega_k), \quad \log\omega_k \sim G, \quad G \sim DP(m, G_0),
+    \quad \beta \sim N(0, 10), \quad m \sim \mathrm{Gamma}(1, 0.1)
+
+Cells with the same effect are a cluster. A state holds the clusters that exist with their weights, and the weight
+of all others; which cell is in which is drawn anew at the beginning of each sweep and not kept.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.models.mixed_loglinear import _kernels as kernels
+from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
+from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
+from keyhole.models.mixed_loglinear.full_table import FullTable
+from keyhole.models.mixed_loglinear.langevin import Point, adapted, langevin_step
+from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
+from keyhole.numerics.concentration import GammaPrior, draw_above
+
+STEPS = 2
+"""Of the fixed effects in a sweep."""
+
+CROWDED = 40
+"""Clusters of a start with many."""
+
+
+@dataclass
+class Clusters:
+    """Where a chain is.
+
+    Attributes
+    ----------
+    beta
+        Fixed effects.
+    effect, weight
+        Of each cluster: log omega, and the probability that a cell has it.
+    left
+        The probability of an effect that no cell has yet.
+    mass
+        Of the Dirichlet process.
+    own
+        log omega of each occupied cell, when clusters were last drawn.
+    log_step, steps, chance
+        The length of the steps of beta, how many there were, and the chance that the last proposal had.
+    """
+
+    beta: Vector = field(repr=False)
+    effect: Vector = field(repr=False)
+    weight: Vector = field(repr=False)
+    left: float
+    mass: float
+    own: Vector = field(repr=False)
+    log_step: float = 0.0
+    steps: int = 0
+    chance: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredSampler:
+    """Prior and transitions.
+
+    Attributes
+    ----------
+    table
+        The cells; their counts are those that chains start from.
+    people
+        Of the population.
+    fixed
+        The effects that are learned; those without terms where there are none.
+    known
+        log xi of every cell if it is not learned.
+    adapts
+        Whether steps of beta find their own length.
+    """
+
+    table: FullTable
+    people: int
+    base: BaseMeasure
+    fixed: FixedEffects
+    known: Vector | None = None
+    mass_prior: GammaPrior = field(default=GammaPrior(1.0, 0.1))
+    variance: float = PRIOR_VARIANCE
+    adapts: bool = True
+
+    @property
+    def state_type(self) -> type[Clusters]:
+        return Clusters
+
+    @cached_property
+    def occupied(self) -> IntVector:
+        return np.flatnonzero(self.table.counts)
+
+    def log_xi(self, beta: Vector) -> Vector:
+        """Of every cell."""
+        if self.known is not None:
+            return self.known
+        if not len(beta):
+            return np.zeros(len(self.table))
+        return self.table.gathered(self.fixed.predictor(beta))
+
+    def draw_prior(self, size: int, rng: Generator) -> Clusters:
+        beta = rng.normal(0.0, np.sqrt(self.variance), self.fixed.number)
+        nobody = np.empty(0)
+        return Clusters(beta, nobody, nobody.copy(), 1.0, self.mass_prior.draw(rng), np.zeros(size))
+
+    def redraw(self, state: Clusters, rng: Generator) -> IntVector:
+        """New counts of all cells."""
+        x = np.exp(self.log_xi(state.beta)) * self.table.fraction
+        z, state = self._allocated(state, np.zeros(len(x), dtype=np.int64), np.zeros(len(x)), rng)
+        return rng.poisson(x * np.exp(state.effect[z]))
+
+    def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Clusters:
+        beta = rough_effects(self.fixed, records) + rng.normal(0.0, 0.2 * crowded, self.fixed.number)
+        x = np.exp(self.log_xi(beta)) * records.fraction
+        level = np.log(max(records.counts.sum(), 1) / x.sum())
+        number = CROWDED if crowded else 1
+        effect = level + np.linspace(-4.0, 4.0, number) if crowded else np.array([level])
+        left = 0.02
+        weight = np.full(number, (1.0 - left) / number)
+        own = np.full(len(self.occupied), level)
+        return Clusters(beta, effect, weight, left, 1.0, own)
+
+    def sweep(self, state: Clusters, records: FullTable, rng: Generator) -> Clusters:
+        x = np.exp(self.log_xi(state.beta)) * records.fraction
+        z, state = self._allocated(state, records.counts, x, rng)
+        state = self._redrawn(state, z, records.counts, x, rng)
+        state.own = state.effect[z[self.occupied]]
+        if self.fixed.number and self.known is None:
+            self._move(state, records, state.effect[z] + np.log(records.fraction), rng)
+        return state
+
+    def probabilities(self, state: Clusters, cells: Codes, rng: Generator) -> Vector:
+        """The mean of each occupied cell in the population, as a share of the people."""
+        return np.asarray(np.exp(self.log_xi(state.beta)[self.occupied] + state.own) / self.people)
+
+    def trace(self, state: Clusters) -> dict[str, float]:
+        return {
+            "clusters": float(len(state.effect)),
+            "mass": state.mass,
+            "largest_weight": float(state.weight.max(initial=0.0)),
+            "mean_effect": float(state.weight @ np.exp(state.effect)),
+            "step": float(np.exp(state.log_step)),
+            "acceptance": state.chance,
+        }
+
+    def _allocated(
+        self, state: Clusters, counts: IntVector, x: Vector, rng: Generator
+    ) -> tuple[NDArray[np.int32], Clusters]:
+        """The cluster of each cell; those that cells are the first to have join the state."""
+        old = len(state.effect)
+        room = max(2 * old, 8)
+        effect, weight = np.zeros(room), np.zeros(room)
+        effect[:old], weight[:old] = state.effect, state.weight
+        z = np.empty(len(counts), dtype=np.int32)
+        number, left, effect, weight = kernels.allocate(
+            counts, x, old, effect, weight, state.left, state.mass, self.base.coefficients, z, rng
+        )
+        return z, replace(state, effect=effect[:number], weight=weight[:number], left=float(left))
+
+    def _redrawn(
+        self, state: Clusters, z: NDArray[np.int32], counts: IntVector, x: Vector, rng: Generator
+    ) -> Clusters:
+        """Effects, mass and weights given who is where; empty clusters are dropped, and z renumbered."""
+        number = len(state.effect)
+        cells, held, exposed = np.zeros(number, dtype=np.int64), np.zeros(number, dtype=np.int64), np.zeros(number)
+        kernels.totals(z, counts, x, cells, held, exposed)
+        used = np.flatnonzero(cells)
+        if len(used) < number:
+            label = np.zeros(number, dtype=np.int32)
+            label[used] = np.arange(len(used))
+            z[:] = label[z]
+        effect = self.base.given(held[used], exposed[used], rng)
+        mass = draw_above(self.mass_prior, len(used), len(z), rng)
+        drawn = rng.standard_gamma(np.append(cells[used].astype(np.float64), mass))
+        shares = drawn / drawn.sum()
+        return replace(state, effect=effect, weight=shares[:-1], left=float(shares[-1]), mass=mass)
+
+    def _move(self, state: Clusters, records: FullTable, offset: Vector, rng: Generator) -> None:
+        """Fixed effects given the effects of the cells."""
+        seen = self._seen(records)
+
+        def at(beta: Vector) -> Point:
+            with np.errstate(over="ignore"):
+                mean = np.exp(self.log_xi(beta) + offset)
+            margins = Margins(records.spread(mean))
+            height = float(seen @ beta - mean.sum() - 0.5 * beta @ beta / self.variance)
+            gradient = seen - self.fixed.projected(margins) - beta / self.variance
+            metric = self.fixed.information(margins) + np.eye(len(beta)) / self.variance
+            return Point(beta, height, gradient, metric)
+
+        here = at(state.beta)
+        for _ in range(STEPS):
+            here, state.chance = langevin_step(here, at, float(np.exp(state.log_step)), rng)
+            if self.adapts:
+                state.log_step = adapted(state.log_step, state.chance, state.steps)
+            state.steps += 1
+        state.beta = here.beta
+
+    def _seen(self, records: FullTable) -> Vector:
+        """X'f: what the counts say of the fixed effects."""
+        return self.fixed.projected(Margins(records.spread(records.counts.astype(np.float64))))

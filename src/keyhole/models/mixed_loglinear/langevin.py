@@ -1,0 +1,63 @@
+r"""Steps of the simplified manifold Metropolis-adjusted Langevin algorithm (Girolami & Calderhead 2011).
+
+.. math:: \beta' \sim N\bigl(\beta + \tfrac{\epsilon^2}{2} M^{-1} g,\; \epsilon^2 M^{-1}\bigr)
+
+with g the gradient of the log density at :math:`\beta` and M the expected information plus the prior's precision,
+both at the place where the step begins. The step length is adapted to the acceptance, ever less.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from keyhole.arrays import Vector
+
+ACCEPTED = 0.65
+"""What the adaptation aims at."""
+
+LONGEST = 1.4
+"""Steps beyond this overshoot even where the density is normal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A place, the log density there, its gradient and the metric."""
+
+    beta: Vector
+    height: float
+    gradient: Vector = field(repr=False)
+    metric: Vector = field(repr=False)
+
+    @cached_property
+    def _factor(self) -> Vector:
+        return np.asarray(cho_factor(self.metric, lower=True)[0])
+
+    def drift(self, step: float) -> Vector:
+        return self.beta + 0.5 * step**2 * np.asarray(cho_solve((self._factor, True), self.gradient))
+
+    def propose(self, step: float, rng: Generator) -> Vector:
+        noise = solve_triangular(self._factor, rng.standard_normal(len(self.beta)), lower=True, trans="T")
+        return self.drift(step) + step * np.asarray(noise)
+
+    def log_chance(self, to: Vector, step: float) -> float:
+        """The log density of proposing that, up to a constant."""
+        away = (to - self.drift(step)) @ np.tril(self._factor)
+        return float(np.log(np.diagonal(self._factor)).sum() - 0.5 * away @ away / step**2)
+
+
+def langevin_step(here: Point, at: Callable[[Vector], Point], step: float, rng: Generator) -> tuple[Point, float]:
+    """Where the chain goes on, and the chance that the proposal had."""
+    there = at(here.propose(step, rng))
+    gain = there.height - here.height
+    gain += there.log_chance(here.beta, step) - here.log_chance(there.beta, step)
+    chance = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
+    return (there if rng.random() < chance else here), chance
+
+
+def adapted(log_step: float, chance: float, steps: int) -> float:
+    """The logarithm of the step length after one more step."""
+    return float(min(log_step + (chance - ACCEPTED) / np.sqrt(1.0 + steps), np.log(LONGEST)))

@@ -1,0 +1,153 @@
+r"""The sampler with an independent effect for every cell, integrated out while fixed effects are drawn.
+
+.. math:: f_k \sim \mathrm{Poisson}(\pi\,\xi_k\,\omega_k), \quad \omega_k \sim G_0, \quad \beta \sim N(0, 10)
+
+Fixed effects move by Langevin steps or, where they are many, are drawn from the normal law that has the mode and
+the curvature of the posterior (Laplace's approximation).
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.errors import FitFailed
+from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
+from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
+from keyhole.models.mixed_loglinear.full_table import FullTable
+from keyhole.models.mixed_loglinear.langevin import Point, adapted, langevin_step
+from keyhole.models.mixed_loglinear.predictive import Predictive
+from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
+
+STEPS = 4
+"""Of the fixed effects in a sweep."""
+
+NEWTON = 100
+"""Steps to the mode."""
+
+
+@dataclass
+class Fixed:
+    """Where a chain is: fixed effects, and the length of their steps, their number and the last one's chance."""
+
+    beta: Vector = field(repr=False)
+    log_step: float = 0.0
+    steps: int = 0
+    chance: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ParametricSampler:
+    """Prior and transitions.
+
+    Attributes
+    ----------
+    table
+        The cells and their counts.
+    people
+        Of the population.
+    laplace
+        Whether fixed effects are drawn from the normal approximation of their posterior.
+    adapts
+        Whether steps of beta find their own length.
+    """
+
+    table: FullTable
+    people: int
+    base: BaseMeasure
+    fixed: FixedEffects
+    laplace: bool = False
+    variance: float = PRIOR_VARIANCE
+    adapts: bool = True
+
+    @property
+    def state_type(self) -> type[Fixed]:
+        return Fixed
+
+    @cached_property
+    def occupied(self) -> IntVector:
+        return np.flatnonzero(self.table.counts)
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        return Predictive(self.base)
+
+    def log_x(self, beta: Vector) -> Vector:
+        """The log mean of every cell's count where its effect is 1."""
+        if not len(beta):
+            return np.full(len(self.table), np.log(self.table.fraction))
+        return np.asarray(self.table.gathered(self.fixed.predictor(beta)) + np.log(self.table.fraction))
+
+    def draw_prior(self, size: int, rng: Generator) -> Fixed:
+        return Fixed(rng.normal(0.0, np.sqrt(self.variance), self.fixed.number))
+
+    def redraw(self, state: Fixed, rng: Generator) -> IntVector:
+        """New counts of all cells."""
+        effect = self.base.draw(len(self.table), rng)
+        return rng.poisson(np.exp(self.log_x(state.beta) + effect))
+
+    def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Fixed:
+        beta = rough_effects(self.fixed, records)
+        return Fixed(beta + rng.normal(0.0, 0.5 if crowded else 0.1, len(beta)))
+
+    def sweep(self, state: Fixed, records: FullTable, rng: Generator) -> Fixed:
+        if not self.fixed.number:
+            return state
+        if self.laplace:
+            mode, factor = self._normal
+            state.beta = mode + solve_triangular(factor, rng.standard_normal(len(mode)), lower=True, trans="T")
+            return state
+        here = self.point(state.beta, records)
+        for _ in range(STEPS):
+            here, state.chance = langevin_step(
+                here, lambda beta: self.point(beta, records), float(np.exp(state.log_step)), rng
+            )
+            if self.adapts:
+                state.log_step = adapted(state.log_step, state.chance, state.steps)
+            state.steps += 1
+        state.beta = here.beta
+        return state
+
+    def probabilities(self, state: Fixed, cells: Codes, rng: Generator) -> Vector:
+        """The mean of each occupied cell in the population, as a share of the people."""
+        log_x = self.log_x(state.beta)[self.occupied]
+        effect = self.base.given(self.table.counts[self.occupied], np.exp(log_x), rng)
+        return np.asarray(np.exp(log_x + effect) / (self.table.fraction * self.people))
+
+    def trace(self, state: Fixed) -> dict[str, float]:
+        return {
+            "spread": float(np.sqrt(np.mean(state.beta**2))) if len(state.beta) else 0.0,
+            "step": float(np.exp(state.log_step)),
+            "acceptance": state.chance,
+        }
+
+    def point(self, beta: Vector, records: FullTable) -> Point:
+        """The posterior of the fixed effects at one place."""
+        log_q, slope, curvature = self.predictive.at(records.counts, self.log_x(beta))
+        height = float(log_q.sum() - 0.5 * beta @ beta / self.variance)
+        gradient = self.fixed.projected(Margins(records.spread(slope))) - beta / self.variance
+        # Counts beyond what the base expects may bend the wrong way; a metric must not.
+        bent = Margins(records.spread(np.maximum(curvature, 0.0)))
+        metric = self.fixed.information(bent) + np.eye(len(beta)) / self.variance
+        return Point(beta, height, gradient, metric)
+
+    @cached_property
+    def _normal(self) -> tuple[Vector, Vector]:
+        """Mode of the posterior, and the factor of its precision there."""
+        here = self.point(rough_effects(self.fixed, self.table), self.table)
+        for _ in range(NEWTON):
+            factor = cho_factor(here.metric, lower=True)
+            direction = np.asarray(cho_solve(factor, here.gradient))
+            gain = float(here.gradient @ direction)
+            if gain < 1e-8:
+                return here.beta, np.asarray(factor[0])
+            length = 1.0
+            there = self.point(here.beta + direction, self.table)
+            while not there.height >= here.height + 1e-4 * length * gain and length > 1e-8:
+                length /= 2
+                there = self.point(here.beta + length * direction, self.table)
+            here = there
+        raise FitFailed("The mode of the fixed effects was not found: use fewer terms.")
