@@ -80,7 +80,7 @@ class MixedLogLinear(ChainSettings):
                 first, second = map(float, self.base_parameters.split(","))
             except ValueError:
                 raise UnknownModel(
-                    f"The option base_parameters must be two numbers such as 1,0.1, found {self.base_parameters!r}."
+                    f"The option base_parameters must be two numbers like 1,0.1, found {self.base_parameters!r}."
                 ) from None
         return BaseMeasure(cast(Base, self.base), first, second)
 
