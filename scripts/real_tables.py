@@ -19,16 +19,20 @@ DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @dataclass(frozen=True)
 class RealTable:
-    """A population's file, its keys and the records that belong to it."""
+    """A population's file, its keys, the records that belong to it, and keys made of others, in SQL."""
 
     name: str
     file: str
     keys: str
     where: str = "true"
+    derived: str = ""
 
 
 CENSUS, EPH = "census-income/kdd_keys.parquet", "eph/eph_keys.parquet"
 EPH_CA10 = "NCHILD,AGE10,SEX,MARITAL,REGION,EDUC5,EMP4,INC10,HEALTH4,SCHOOL"
+AGE_CLASSES = ", least((AGE - 21) // 6, 9) AS AGE_CLASS"
+"""Ten classes of six years each from 21 on."""
+
 REAL_TABLES = (
     RealTable("kdd_CA10", CENSUS, "PARENT5,AGE10,SEX,MARITAL7,RACE5,EDUC5,EMP4,INCOME2,CITIZEN5,VETBEN3"),
     RealTable("kdd_NY10", CENSUS, "HHREL8,FILER6,AGE10,SEX,MARITAL7,RACE5,EDUC17,WKSTAT8,CLASSWKR9,VETBEN3"),
@@ -44,6 +48,12 @@ REAL_TABLES = (
         "BIRTH6 > 0 AND RES7 > 0",
     ),
     RealTable("eph_CA10_adults18+", EPH, EPH_CA10, "AGE >= 18"),
+    RealTable(
+        "eph_90k", EPH, "NCHILD,AGE_CLASS,SEX,MARITAL,REGION,EMP4,EDUC5", "AGE >= 21 AND EMP4 <= 3", AGE_CLASSES
+    ),
+    RealTable(
+        "eph_840k", EPH, "SEX,AGE_CLASS,REGION,EDUC7,WORKCAT,INC10,HEALTH4,MARITAL", "AGE >= 21", AGE_CLASSES
+    ),
 )
 BY_NAME = {table.name: table for table in REAL_TABLES}
 
@@ -104,7 +114,7 @@ def read_population(table: RealTable, folder: Path) -> Population:
     quoted = ", ".join(f'"{column}"' for column in columns)
     with duckdb.connect() as connection:
         fetched = connection.execute(
-            f"SELECT {quoted} FROM (SELECT *, row_number() OVER () AS place FROM read_parquet(?)) "
+            f"SELECT {quoted} FROM (SELECT *, row_number() OVER () AS place {table.derived} FROM read_parquet(?)) "
             f"WHERE {table.where} ORDER BY place",
             [str(folder / table.file)],
         ).fetchnumpy()

@@ -1,4 +1,4 @@
-r"""Effects of keys and of sets of keys on the logarithm of a cell's mean, without an overall effect.
+r"""Effects of keys and of sets of keys on the logarithm of a cell's mean; the empty set is the overall effect.
 
 .. math:: \log\xi_k = \sum_T u_T(k_T), \qquad u_T = (H_{j} \otimes H_{j'} \otimes \cdots)\,\beta_T
 
@@ -55,11 +55,12 @@ class FixedEffects:
     terms: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, levels: Sequence[int], generators: Generators) -> "FixedEffects":
-        """The generators and everything inside them."""
+    def of(cls, levels: Sequence[int], generators: Generators, *, overall: bool = False) -> "FixedEffects":
+        """The generators and everything inside them, with an overall effect or without."""
         inside = {
             part for keys in generators for size in range(1, len(keys) + 1) for part in combinations(keys, size)
         }
+        inside |= {()} if overall else set()
         return cls(tuple(levels), tuple(sorted(inside, key=lambda keys: (len(keys), keys))))
 
     @cached_property
@@ -68,7 +69,8 @@ class FixedEffects:
         return tuple(np.asarray(helmert(size).T) if size > 1 else np.zeros((1, 0)) for size in self.levels)
 
     @cached_property
-    def _blocks(self) -> tuple[slice, ...]:
+    def blocks(self) -> tuple[slice, ...]:
+        """Where the parameters of each term are."""
         sizes = [prod(self.levels[key] - 1 for key in term) for term in self.terms]
         ends = np.cumsum([0, *sizes])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
@@ -76,12 +78,12 @@ class FixedEffects:
     @property
     def number(self) -> int:
         """Parameters."""
-        return self._blocks[-1].stop if self._blocks else 0
+        return self.blocks[-1].stop if self.blocks else 0
 
     def predictor(self, beta: Vector) -> Vector:
         """log xi of all cells, one axis for each key."""
         total = np.zeros(self.levels)
-        for term, block in zip(self.terms, self._blocks, strict=True):
+        for term, block in zip(self.terms, self.blocks, strict=True):
             effect = beta[block].reshape([self.levels[key] - 1 for key in term])
             for axis, key in enumerate(term):
                 effect = _along(self.contrasts[key], effect, axis)
@@ -91,7 +93,7 @@ class FixedEffects:
     def projected(self, margins: Margins) -> Vector:
         """X'y of a table y."""
         found = np.zeros(self.number)
-        for term, block in zip(self.terms, self._blocks, strict=True):
+        for term, block in zip(self.terms, self.blocks, strict=True):
             margin = margins.of(term)
             for axis, key in enumerate(term):
                 margin = _along(self.contrasts[key].T, margin, axis)
@@ -101,8 +103,8 @@ class FixedEffects:
     def information(self, margins: Margins) -> Vector:
         """X' diag(y) X of a table y."""
         found = np.zeros((self.number, self.number))
-        for i, (one, rows) in enumerate(zip(self.terms, self._blocks, strict=True)):
-            for other, columns in zip(self.terms[: i + 1], self._blocks[: i + 1], strict=True):
+        for i, (one, rows) in enumerate(zip(self.terms, self.blocks, strict=True)):
+            for other, columns in zip(self.terms[: i + 1], self.blocks[: i + 1], strict=True):
                 found[rows, columns] = self._between(margins, one, other)
                 found[columns, rows] = found[rows, columns].T
         return found

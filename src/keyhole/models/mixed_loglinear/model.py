@@ -106,7 +106,8 @@ class MixedLogLinear(ChainSettings):
 
     def sampler(self, sample: Sample, table: FullTable) -> Any:
         """The sampler of one table."""
-        fixed = FixedEffects.of(table.levels, self._generators(sample))
+        # A process learns the level of all cells together, a fixed law of their effects does not.
+        fixed = FixedEffects.of(table.levels, self._generators(sample), overall=not self.clusters)
         if self.clusters:
             return ClusteredSampler(table, sample.population_size, self.measure, fixed)
         laplace = fixed.number > MANY

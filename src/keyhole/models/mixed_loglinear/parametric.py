@@ -2,6 +2,7 @@ r"""The sampler with an independent effect for every cell, integrated out while 
 
 .. math:: f_k \sim \mathrm{Poisson}(\pi\,\xi_k\,\omega_k), \quad \omega_k \sim G_0, \quad \beta \sim N(0, 10)
 
+The law of the effects is fixed, so that the level of all cells together needs an overall effect beside the others.
 Fixed effects move by Langevin steps or, where they are many, are drawn from the normal law that has the mode and
 the curvature of the posterior (Laplace's approximation).
 """
@@ -22,7 +23,7 @@ from keyhole.models.mixed_loglinear.langevin import Point, adapted, langevin_ste
 from keyhole.models.mixed_loglinear.predictive import Predictive
 from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
 
-STEPS = 4
+STEPS = 2
 """Of the fixed effects in a sweep."""
 
 NEWTON = 100

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 from scipy.interpolate import CubicSpline
 
 from keyhole.arrays import IntVector, Vector
@@ -30,13 +29,14 @@ class Predictive:
     base: BaseMeasure
 
     def at(self, counts: IntVector, log_x: Vector) -> tuple[Vector, Vector, Vector]:
-        """log q, its slope and minus its curvature in log x, of each cell."""
+        """log q but for what depends on the count alone, its slope and minus its curvature in log x, by cell."""
         x = np.exp(np.minimum(log_x, HIGHEST))
         if self.base.kind == "log-gamma":
             a, b = self.base.first, self.base.second
             share = x / (b + x)
-            log_q = special.gammaln(a + counts) - special.gammaln(a) - special.gammaln(counts + 1.0)
-            log_q += counts * np.log(np.maximum(share, 1e-300)) - a * np.log1p(x / b)
+            log_q = -a * np.log1p(x / b)
+            full = np.flatnonzero(counts)
+            log_q[full] += counts[full] * np.log(np.maximum(share[full], 1e-300))
             return log_q, counts - (a + counts) * share, (a + counts) * share * (1.0 - share)
         log_q, slope, curvature = np.empty((3, len(x)))
         empty, full = np.flatnonzero(counts == 0), np.flatnonzero(counts)
@@ -47,7 +47,7 @@ class Predictive:
         found = np.empty((3, len(full)))
         f = counts[full].astype(np.float64)
         kernels.all_moments(self.base.coefficients, f, x[full], found)
-        log_q[full] = found[0] + f * log_x[full] - special.gammaln(f + 1.0)
+        log_q[full] = found[0] + f * log_x[full]
         slope[full] = f - x[full] * found[1]
         curvature[full] = x[full] * found[1] - x[full] ** 2 * found[2]
         return log_q, slope, curvature

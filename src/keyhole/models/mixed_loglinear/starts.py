@@ -14,11 +14,9 @@ def rough_effects(fixed: FixedEffects, table: FullTable) -> Vector:
     """Main effects from the margins of the counts, and no others."""
     beta = np.zeros(fixed.number)
     margins = Margins(table.spread(table.counts.astype(np.float64)))
-    at = 0
-    for (key,) in (term for term in fixed.terms if len(term) == 1):
-        effects = np.log(margins.of((key,)) + 0.5) @ fixed.contrasts[key]
-        beta[at : at + len(effects)] = effects
-        at += len(effects)
+    for term, block in zip(fixed.terms, fixed.blocks, strict=True):
+        if len(term) == 1:
+            beta[block] = np.log(margins.of(term) + 0.5) @ fixed.contrasts[term[0]]
     return beta
 
 
