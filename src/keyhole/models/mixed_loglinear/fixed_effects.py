@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from math import prod
-from string import ascii_letters
 
 import numpy as np
 from scipy.linalg import helmert
@@ -92,11 +91,18 @@ class FixedEffects:
 
     def projected(self, margins: Margins) -> Vector:
         """X'y of a table y."""
+        return self._projected(margins, self.contrasts)
+
+    def projected_squares(self, margins: Margins) -> Vector:
+        """The diagonal of X' diag(y) X."""
+        return self._projected(margins, tuple(H**2 for H in self.contrasts))
+
+    def _projected(self, margins: Margins, contrasts: tuple[Vector, ...]) -> Vector:
         found = np.zeros(self.number)
         for term, block in zip(self.terms, self.blocks, strict=True):
             margin = margins.of(term)
             for axis, key in enumerate(term):
-                margin = _along(self.contrasts[key].T, margin, axis)
+                margin = _along(contrasts[key].T, margin, axis)
             found[block] = margin.ravel()
         return found
 
@@ -112,15 +118,24 @@ class FixedEffects:
     def _between(self, margins: Margins, one: tuple[int, ...], other: tuple[int, ...]) -> Vector:
         """The part of the information that two terms share."""
         both = tuple(sorted({*one, *other}))
-        letters = iter(ascii_letters)
-        level = {key: next(letters) for key in both}
-        rows, columns = ("".join(next(letters) for _ in term) for term in (one, other))
-        inputs = "".join(level[key] for key in both) + "".join(
-            f",{level[key]}{letter}" for key, letter in zip((*one, *other), rows + columns, strict=True)
-        )
-        contrasts = [self.contrasts[key] for key in (*one, *other)]
-        whole = np.einsum(f"{inputs}->{rows}{columns}", margins.of(both), *contrasts, optimize=len(contrasts) > 2)
-        return np.asarray(whole).reshape(prod(whole.shape[: len(one)]), -1)
+        found, shape, rows, columns = margins.of(both), list[int](), list[int](), list[int]()
+        for axis, key in enumerate(both):
+            size = self.levels[key] - 1
+            shared = key in one and key in other
+            found = _along(self._squares[key] if shared else self.contrasts[key].T, found, axis)
+            if key in one:
+                rows.append(len(shape))
+                shape.append(size)
+            if key in other:
+                columns.append(len(shape))
+                shape.append(size)
+        whole = found.reshape(shape).transpose(rows + columns)
+        return whole.reshape(prod(shape[axis] for axis in rows), -1)
+
+    @cached_property
+    def _squares(self) -> tuple[Vector, ...]:
+        """The products of any two columns of H of each key, one row each."""
+        return tuple((H[:, :, None] * H[:, None, :]).reshape(len(H), -1).T for H in self.contrasts)
 
 
 def _along(matrix: Vector, values: Vector, axis: int) -> Vector:

@@ -12,22 +12,18 @@ from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from keyhole.arrays import Codes, IntVector, Vector
-from keyhole.errors import FitFailed
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
 from keyhole.models.mixed_loglinear.full_table import FullTable
 from keyhole.models.mixed_loglinear.langevin import Point, adapted, langevin_step
+from keyhole.models.mixed_loglinear.laplace import Bend, Precision, mode_of
 from keyhole.models.mixed_loglinear.predictive import Predictive
 from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
 
 STEPS = 2
 """Of the fixed effects in a sweep."""
-
-NEWTON = 100
-"""Steps to the mode."""
 
 
 @dataclass
@@ -98,8 +94,8 @@ class ParametricSampler:
         if not self.fixed.number:
             return state
         if self.laplace:
-            mode, factor = self._normal
-            state.beta = mode + solve_triangular(factor, rng.standard_normal(len(mode)), lower=True, trans="T")
+            mode, precision = self.normal
+            state.beta = mode + precision.draw(rng)
             return state
         here = self.point(state.beta, records)
         for _ in range(STEPS):
@@ -125,30 +121,27 @@ class ParametricSampler:
             "acceptance": state.chance,
         }
 
-    def point(self, beta: Vector, records: FullTable) -> Point:
+    def bend(self, beta: Vector, records: FullTable) -> Bend:
         """The posterior of the fixed effects at one place."""
         log_q, slope, curvature = self.predictive.at(records.counts, self.log_x(beta))
         height = float(log_q.sum() - 0.5 * beta @ beta / self.variance)
         gradient = self.fixed.projected(Margins(records.spread(slope))) - beta / self.variance
         # Counts beyond what the base expects may bend the wrong way; a metric must not.
-        bent = Margins(records.spread(np.maximum(curvature, 0.0)))
-        metric = self.fixed.information(bent) + np.eye(len(beta)) / self.variance
-        return Point(beta, height, gradient, metric)
+        return Bend(beta, height, gradient, np.maximum(curvature, 0.0))
+
+    def point(self, beta: Vector, records: FullTable) -> Point:
+        """The same with the metric."""
+        found = self.bend(beta, records)
+        return Point(beta, found.height, found.gradient, self._precision(found, records).matrix)
+
+    def _precision(self, bend: Bend, records: FullTable) -> Precision:
+        return Precision(self.fixed, records, bend.curvature, self.variance)
 
     @cached_property
-    def _normal(self) -> tuple[Vector, Vector]:
-        """Mode of the posterior, and the factor of its precision there."""
-        here = self.point(rough_effects(self.fixed, self.table), self.table)
-        for _ in range(NEWTON):
-            factor = cho_factor(here.metric, lower=True)
-            direction = np.asarray(cho_solve(factor, here.gradient))
-            gain = float(here.gradient @ direction)
-            if gain < 1e-8:
-                return here.beta, np.asarray(factor[0])
-            length = 1.0
-            there = self.point(here.beta + direction, self.table)
-            while not there.height >= here.height + 1e-4 * length * gain and length > 1e-8:
-                length /= 2
-                there = self.point(here.beta + length * direction, self.table)
-            here = there
-        raise FitFailed("The mode of the fixed effects was not found: use fewer terms.")
+    def normal(self) -> tuple[Vector, Precision]:
+        """Mode of the posterior of the fixed effects, and its precision there."""
+        return mode_of(
+            rough_effects(self.fixed, self.table),
+            lambda beta: self.bend(beta, self.table),
+            lambda found: self._precision(found, self.table),
+        )
