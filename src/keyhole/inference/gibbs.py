@@ -9,7 +9,7 @@ from keyhole.arrays import Codes, Vector
 State = TypeVar("State")
 
 Records: TypeAlias = Any
-"""Rows of codes, or what a sampler has made of them to be fast."""
+"""Rows of codes, or what a sampler makes of them: cells and their counts."""
 
 
 class GibbsSampler(Protocol[State]):
@@ -26,8 +26,8 @@ class GibbsSampler(Protocol[State]):
     def draw_prior(self, size: int, rng: Generator) -> State:
         """Parameters from their prior, with latent variables of that many records."""
 
-    def redraw(self, state: State, rng: Generator) -> Codes:
-        """New records given the parameters, one row each; the state's latent variables become theirs."""
+    def redraw(self, state: State, rng: Generator) -> Records:
+        """New records given the parameters; the state's latent variables become theirs."""
 
     def start(self, records: Records, rng: Generator, *, crowded: bool) -> State:
         """Where a chain begins: with few classes, or with many if ``crowded``."""

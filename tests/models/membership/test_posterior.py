@@ -68,6 +68,14 @@ def test_hierarchical_membership_visits_partitions_as_often_as_it_must() -> None
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("above", [GammaPrior(), GammaPrior(1.0, 2.0)], ids=["many", "few"])
+def test_profiles_of_one_key_come_and_go_as_they_must(above: GammaPrior) -> None:
+    """With a small alpha_0 it shows whether a key's own profile is taken for one that others have."""
+    found = visited(MembershipSampler(LEVELS, 0, "uniform", above=above), True, 80_000)
+    assert np.abs(scores(found, twins.hierarchical_posterior(RECORDS, LEVELS, above))).max() < 4
+
+
+@pytest.mark.statistical
 def test_the_table_counts_printed_in_the_paper_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "allocate", twins.slipped)
     found = visited(MembershipSampler(LEVELS, 0, "uniform", above=ABOVE), True, 6000)

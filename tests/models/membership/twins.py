@@ -60,6 +60,8 @@ def move_with(weights: Callable[[Vector], Vector]) -> Callable[..., Any]:
                         table.append(m)
                     seated += 1
             rows = [int(start[m] + records[i, m]) for m in table]
+            if each and len(table) > 1 and (z == z[i, key]).sum() == len(table):
+                left, g0[z[i, key]] = left + g0[z[i, key]], 0.0
             weight = np.append(weights(g0[:K]) * theta[rows, :K].prod(axis=0), left * base[rows].prod())
             k = int(np.searchsorted(np.cumsum(weight), own[key] * weight.sum(), side="right"))
             if len(table) == 1 or k > K:
@@ -178,10 +180,29 @@ def allocate_with(concentration: Callable[[float, float], float]) -> Callable[..
                     seat[i, j] = u[j, i]
                     continue
                 r, a = start[j] + records[i, j], alpha[i] if each else alpha[0]
+                dead = each and (z == z[i, j]).sum() == 1
+                if dead:
+                    left, g0[z[i, j]] = left + g0[z[i, j]], 0.0
                 entries = [(theta[r, z[i, m]], int(z[i, m])) for m in range(J) if m != j]
                 rest = sum(g0[k] * theta[r, k] for k in range(old, K)) + left * base[r]
                 bucket = sum(weight for weight, _ in entries)
                 x = u[j, i] * (bucket + a * (whole[r] + rest))
+                column, y = divmod(max(x - bucket, 0.0) / a / whole[r] * old, 1.0)
+                if not dead and bucket <= x < bucket + a * whole[r]:
+                    dead = g0[int(column) if y < keep[r, int(column)] else other[r, int(column)]] == 0
+                if dead:  # weigh all that are alive, and one that does not exist
+                    shared = np.bincount([k for _, k in entries], minlength=K)[:K]
+                    weights = np.append((a * g0[:K] + shared) * theta[r, :K], a * left * base[r])
+                    z[i, j] = k = int(
+                        np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right")
+                    )
+                    seat[i, j] = rng.random()
+                    if k == K:
+                        theta, g0, counts, tables = with_room(K, theta, g0, counts, tables)
+                        theta[:, K] = profile(mass, base, start, [int(r)], rng)
+                        g0[K] = -left * np.expm1(np.log1p(-rng.random()) / alpha0)
+                        left, K = left - g0[K], K + 1
+                    continue
                 if x < bucket:
                     edges = np.cumsum([0.0, *(weight for weight, _ in entries)])
                     m = int(np.searchsorted(edges, x, side="right")) - 1

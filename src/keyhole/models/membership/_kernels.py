@@ -138,6 +138,42 @@ def throw(b0, size, u, a, row, whole, extra, edge, x, pick):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def holders(z, K):
+    """The keys of each of K profiles, with room for births."""
+    found = np.zeros(K, dtype=np.int64)
+    if K > 0:
+        for i in range(z.shape[0]):
+            for j in range(z.shape[1]):
+                found[z[i, j]] += 1
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def weigh_profiles(j, b, r, a, K, left, theta, g0, base, own, rng):
+    """A profile for key j of record b, all of them weighed; K for one that does not exist yet.
+
+    Dead ones have no weight.
+    """
+    weight = np.empty(K + 1)
+    total = a * left * base[r]
+    weight[K] = total
+    for k in range(K):
+        weight[k] = a * g0[k]
+    for m in range(own.shape[0]):
+        if m != j:
+            weight[own[m, b]] += 1.0
+    for k in range(K):
+        weight[k] *= theta[r, k]
+        total += weight[k]
+    y = rng.random() * total
+    k = np.uintp(0)
+    while k < K and y >= weight[k]:
+        y -= weight[k]
+        k += np.uintp(1)
+    return k
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def allocate(
     alone, records, z, alpha, each, K, left, theta, g0, alpha0, mass, base, start,
     whole, keep, other, u, v, knot, curve, guide, counts, tables, rng,
@@ -148,6 +184,9 @@ def allocate(
     one entry for each other key of the record; the rest is alpha_i times a table that all records share. Adds to
     counts (R, C), the records by level and profile, and to tables (C,). ``u`` (J, n) and ``v`` (n,) are uniform.
     Records have an alpha ``each``, which is redrawn, or share alpha[0], which is left as it is.
+
+    A profile that no other key has is as one that does not exist yet: what is known of it comes from this key
+    alone. It gives its weight back before the key is drawn, and is dead from then on.
 
     The tables are those of a Chinese restaurant with concentration alpha_i g0_k per profile. Where a uniform
     number fell within the interval that it chose is again uniform, and seats the customer; that of a key which
@@ -175,6 +214,7 @@ def allocate(
     same = np.empty(BLOCK, dtype=np.int64)
     total = np.empty(BLOCK, dtype=np.int64)
     seen = np.zeros(R)
+    held = holders(z, theta.shape[1] if each and alone else 0)
     for first in range(0, n, BLOCK):
         size = min(BLOCK, n - first)
         for b in range(size):
@@ -198,46 +238,61 @@ def allocate(
                         edge[m + 1, b] = edge[m, b] + theta[row[j, b], own[m, b]]
             throw(0, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
             for b in range(size):
-                r = row[j, b]
-                y = x[b] - edge[J, b]
-                if y < 0.0:
-                    m = pick[b]
-                    own[j, b] = own[m, b]
-                    place[j, b] = x[b] - edge[m, b]
-                    width[j, b] = edge[m + 1, b] - edge[m, b]
-                    continue
-                y *= inverse[b]
-                if y < whole[r] or extra[r] == 0.0:
-                    y = min(y * scale[r], old - 1e-9)
-                    k = np.uintp(y)
-                    y -= k
-                    # Written without a branch: which of the two it is cannot be foreseen.
-                    limit = keep[r, k]
-                    kept = y < limit
-                    own[j, b] = k if kept else np.uintp(other[r, k])
-                    place[j, b] = y if kept else y - limit
-                    width[j, b] = limit if kept else 1.0 - limit
-                    continue
-                y -= whole[r]
-                k = np.uintp(old)
-                while k < K and y >= g0[k] * theta[r, k]:
-                    y -= g0[k] * theta[r, k]
-                    k += np.uintp(1)
-                own[j, b] = k
-                if k < K:
-                    place[j, b] = y
-                    width[j, b] = g0[k] * theta[r, k]
-                else:
+                r, was = row[j, b], own[j, b]
+                died = each and held[was] == 1
+                if died:
+                    left += g0[was]
+                    g0[was] = 0.0
+                    k = weigh_profiles(j, b, r, a[b], K, left, theta, g0, base, own, rng)
                     place[j, b] = rng.random()
                     width[j, b] = 1.0
+                else:
+                    y = x[b] - edge[J, b]
+                    if y < 0.0:
+                        m = pick[b]
+                        k = own[m, b]
+                        place[j, b] = x[b] - edge[m, b]
+                        width[j, b] = edge[m + 1, b] - edge[m, b]
+                    else:
+                        y *= inverse[b]
+                        if y < whole[r] or extra[r] == 0.0:
+                            y = min(y * scale[r], old - 1e-9)
+                            k = np.uintp(y)
+                            y -= k
+                            # Written without a branch: which of the two it is cannot be foreseen.
+                            limit = keep[r, k]
+                            kept = y < limit
+                            k = k if kept else np.uintp(other[r, k])
+                            place[j, b] = y if kept else y - limit
+                            width[j, b] = limit if kept else 1.0 - limit
+                            if g0[k] == 0.0:
+                                k = weigh_profiles(j, b, r, a[b], K, left, theta, g0, base, own, rng)
+                                place[j, b] = rng.random()
+                                width[j, b] = 1.0
+                        else:
+                            y -= whole[r]
+                            k = np.uintp(old)
+                            while k < K and y >= g0[k] * theta[r, k]:
+                                y -= g0[k] * theta[r, k]
+                                k += np.uintp(1)
+                            place[j, b] = y if k < K else rng.random()
+                            width[j, b] = g0[k] * theta[r, k] if k < K else 1.0
+                own[j, b] = k
+                born = k == K
+                if born:
                     if theta.shape[1] == K:
                         theta, g0, counts, tables = doubled(theta, g0, counts, tables)
+                        held = np.concatenate((held, np.zeros_like(held)))
                     seen[r] = 1.0
                     draw_profile(theta, K, mass, base, start, seen, rng)
                     seen[r] = 0.0
                     g0[K] = broken_off(left, alpha0, rng)
                     left -= g0[K]
                     K += 1
+                if each and k != was:
+                    held[was] -= 1
+                    held[k] += 1
+                if died or born:
                     weigh_newborn(theta, g0, left, base, old, K, extra)
                     throw(b + 1, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
         total[:] = 0

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from keyhole.models.membership._kernels import broken_off, doubled, draw_profile
+from keyhole.models.membership._kernels import broken_off, doubled, draw_profile, holders
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -11,22 +11,26 @@ def move_tables(u, records, z, alpha, each, K, left, theta, g0, alpha0, mass, ba
     """Gives one table of each record a new profile: the table of a random key.
 
     It changes in ``z`` (n, J); profiles that are born join theta and g0. Counts and tables are not touched but get
-    room for the newborn. ``u`` (n, J + 1) is uniform.
+    room for the newborn. ``u`` (n, J + 1) is uniform. A profile that no other key has gives its weight back before
+    the table moves, as in ``allocate``.
     """
     n, J = records.shape
     row = np.empty(J, dtype=np.int64)
     table = np.empty(J + 1, dtype=np.int64)
     seen = np.zeros(theta.shape[0])
+    held = holders(z, theta.shape[1] if each else 0)
     i = -1
     while True:
         weight = np.empty(K)
-        i, there = move_until_birth(
-            i + 1, u, records, z, alpha, each, K, left, theta, g0, base, start, row, table, weight
+        i, there, left = move_until_birth(
+            i + 1, u, records, z, alpha, each, K, left, theta, g0, base, start, held, row, table, weight
         )
         if i == n:
             return K, left, theta, g0, counts, tables
         if theta.shape[1] == K:
             theta, g0, counts, tables = doubled(theta, g0, counts, tables)
+            held = np.concatenate((held, np.zeros_like(held)))
+        held[K] = there
         for t in range(there):
             seen[row[t]] = 1.0
             z[i, table[t]] = K
@@ -38,7 +42,7 @@ def move_tables(u, records, z, alpha, each, K, left, theta, g0, alpha0, mass, ba
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base, start, row, table, weight):
+def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base, start, held, row, table, weight):
     """Moves tables of records from the first on until one asks for a new profile.
 
     In a Chinese restaurant the order of arrival does not matter, so a random key of the record sits down first.
@@ -46,8 +50,8 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
     odds of the keys at others, or opens one with odds alpha g0[k]. Then the table's keys move together. A key
     alone at its table stays, ``allocate`` moves it.
 
-    Gives the record that asks, n if none does, and the number of keys at its table; these are in ``table`` and
-    their rows in ``row``.
+    Gives the record that asks, n if none does, the number of keys at its table, which are in ``table`` and their
+    rows in ``row``, and what is left.
     """
     n, J = records.shape
     for i in range(first, n):
@@ -65,6 +69,11 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
             seated += alike
         if there == 1:
             continue
+        if each:
+            held[now] -= there
+            if held[now] == 0:
+                left += g0[now]
+                g0[now] = 0.0
         newborn = left
         for k in range(K):
             weight[k] = g0[k]
@@ -83,10 +92,12 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
         while chosen < K and x >= weight[chosen]:
             x -= weight[chosen]
             chosen += 1
-        if chosen < K:
-            for t in range(there):
-                z[i, table[t]] = chosen
-        elif newborn > 0.0:
-            return i, there
-        # else rounding, or a table so unlikely everywhere that it cannot be told where it belongs
-    return n, 0
+        if chosen == K and newborn > 0.0:
+            return i, there, left
+        if chosen == K:
+            chosen = now  # rounding, or a table so unlikely everywhere that it cannot be told where it belongs
+        for t in range(there):
+            z[i, table[t]] = chosen
+        if each:
+            held[chosen] += there
+    return n, 0, left

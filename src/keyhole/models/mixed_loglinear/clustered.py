@@ -109,11 +109,13 @@ class ClusteredSampler:
         nobody = np.empty(0)
         return Clusters(beta, nobody, nobody.copy(), 1.0, self.mass_prior.draw(rng), np.zeros(size))
 
-    def redraw(self, state: Clusters, rng: Generator) -> IntVector:
-        """New counts of all cells."""
+    def redraw(self, state: Clusters, rng: Generator) -> FullTable:
+        """New counts of all cells; clusters that they are the first to have join the state."""
         x = np.exp(self.log_xi(state.beta)) * self.table.fraction
-        z, state = self._allocated(state, np.zeros(len(x), dtype=np.int64), np.zeros(len(x)), rng)
-        return rng.poisson(x * np.exp(state.effect[z]))
+        z, drawn = self._allocated(state, np.zeros(len(x), dtype=np.int64), np.zeros(len(x)), rng)
+        state.effect, state.weight, state.left = drawn.effect, drawn.weight, drawn.left
+        state.own = state.effect[z[self.occupied]]
+        return self.table.with_counts(rng.poisson(x * np.exp(state.effect[z])))
 
     def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Clusters:
         beta = rough_effects(self.fixed, records) + rng.normal(0.0, 0.2 * crowded, self.fixed.number)

@@ -81,10 +81,10 @@ class ParametricSampler:
     def draw_prior(self, size: int, rng: Generator) -> Fixed:
         return Fixed(rng.normal(0.0, np.sqrt(self.variance), self.fixed.number))
 
-    def redraw(self, state: Fixed, rng: Generator) -> IntVector:
+    def redraw(self, state: Fixed, rng: Generator) -> FullTable:
         """New counts of all cells."""
         effect = self.base.draw(len(self.table), rng)
-        return rng.poisson(np.exp(self.log_x(state.beta) + effect))
+        return self.table.with_counts(rng.poisson(np.exp(self.log_x(state.beta) + effect)))
 
     def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Fixed:
         beta = rough_effects(self.fixed, records)

@@ -1,0 +1,199 @@
+"""Clusters of effects: exact enumeration, Geweke's comparison, Neal's algorithm 3, and broken samplers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+from keyhole.arrays import IntVector, Vector
+from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
+from keyhole.models.mixed_loglinear.clustered import ClusteredSampler, Clusters
+from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects
+from keyhole.models.mixed_loglinear.full_table import FullTable
+from keyhole.numerics.concentration import GammaPrior
+from tests.models.mixed_loglinear.neal import Algorithm3
+from tests.sampler_checks import geweke_scores
+
+BASES = [
+    BaseMeasure("log-gamma", 1.5, 1.0),
+    BaseMeasure("normal", 0.2, 0.8),
+    BaseMeasure("inverse-gaussian", 1.2, 1.5),
+]
+MASS = GammaPrior(2.0, 1.0)
+COUNTS = np.array([0, 2, 1, 0, 9])
+LOG_XI = np.log([0.8, 2.0, 0.5, 3.0, 2.5])
+
+
+class Watching(ClusteredSampler):
+    """Remembers who was where."""
+
+    def _allocated(self, *arguments: object) -> tuple[IntVector, Clusters]:  # type: ignore[override]
+        z, state = super()._allocated(*arguments)  # type: ignore[arg-type]
+        vars(self)["seen"] = z.copy()
+        return z, state
+
+
+class Unexposed(BaseMeasure):
+    """Effects that forget how often they could have been seen."""
+
+    def given(self, counts: IntVector, exposures: Vector, rng: np.random.Generator) -> Vector:
+        return super().given(counts, 0.5 * exposures, rng)
+
+
+def five_cells(base: BaseMeasure) -> Watching:
+    table = FullTable((5,), None, COUNTS, 1.0)
+    return Watching(table, 100, base, FixedEffects((5,), ()), LOG_XI, MASS)
+
+
+def partitions(cells: int) -> Iterator[tuple[int, ...]]:
+    """All of them, each cell with the number of its cluster, clusters numbered as they appear."""
+
+    def grow(begun: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if len(begun) == cells:
+            yield begun
+            return
+        for label in range(max(begun, default=-1) + 2):
+            yield from grow((*begun, label))
+
+    return grow(())
+
+
+def log_marginal(base: BaseMeasure, count: int, exposure: float) -> float:
+    """log of the integral of omega^f exp(-x omega) over the base, by adaptive quadrature."""
+    A, B, C, D, centre = base.coefficients
+
+    def density(t: float, count: int, exposure: float) -> float:
+        return float(np.exp((A + count) * t - (B + exposure) * np.exp(t) - C * np.exp(-t) - D * (t - centre) ** 2))
+
+    whole, prior = (
+        integrate.quad(density, -25, 12, args=args, limit=400, epsabs=0)[0]
+        for args in ((count, exposure), (0, 0.0))
+    )
+    return float(np.log(whole / prior))
+
+
+def exact(base: BaseMeasure) -> dict[tuple[int, ...], float]:
+    """The posterior of all partitions of the five cells, the mass integrated out."""
+    found = {}
+    for labels in partitions(5):
+        label = np.array(labels)
+        clusters = label.max() + 1
+
+        def mass_density(m: float, clusters: int = clusters) -> float:
+            log = special.gammaln(m) - special.gammaln(m + 5) + clusters * np.log(m)
+            return float(np.exp(log + (MASS.shape - 1) * np.log(m) - MASS.rate * m))
+
+        value = np.log(integrate.quad(mass_density, 0, 60)[0])
+        for c in range(clusters):
+            here = label == c
+            value += special.gammaln(here.sum())
+            value += log_marginal(base, int(COUNTS[here].sum()), float(np.exp(LOG_XI[here]).sum()))
+        found[labels] = value
+    top = max(found.values())
+    weights = {labels: np.exp(value - top) for labels, value in found.items()}
+    return {labels: weight / sum(weights.values()) for labels, weight in weights.items()}
+
+
+def scores(sampler: Watching, expected: dict[tuple[int, ...], float], sweeps: int, seed: int = 3) -> Vector:
+    """By how many standard errors each frequent partition is visited too often."""
+    rng = np.random.default_rng(seed)
+    state = sampler.start(sampler.table, rng, crowded=False)
+    place = {labels: i for i, labels in enumerate(expected)}
+    visits = np.zeros((sweeps, len(expected)))
+    for sweep in range(sweeps):
+        state = sampler.sweep(state, sampler.table, rng)
+        names: dict[int, int] = {}
+        labels = tuple(names.setdefault(int(c), len(names)) for c in vars(sampler)["seen"])
+        visits[sweep, place[labels]] = 1.0
+    wanted = np.array(list(expected.values()))
+    often = wanted > 0.01
+    batches = visits[sweeps // 40 :, often].reshape(39, -1, often.sum()).mean(axis=1)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / 39)
+    return np.asarray((batches.mean(axis=0) - wanted[often]) / error)
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.kind)
+def test_partitions_are_visited_as_often_as_they_must(base: BaseMeasure) -> None:
+    assert np.abs(scores(five_cells(base), exact(base), 8_000)).max() < 4
+
+
+def test_effects_that_forget_their_exposure_are_rejected() -> None:
+    broken = Unexposed("log-gamma", 1.5, 1.0)
+    assert np.abs(scores(five_cells(broken), exact(BASES[0]), 8_000)).max() > 5
+
+
+@dataclass(frozen=True, eq=False)
+class Careless(ClusteredSampler):
+    """Fixed effects that move by another prior than their own."""
+
+    def _move(self, state: Clusters, records: FullTable, offset: Vector, rng: np.random.Generator) -> None:
+        ClusteredSampler._move(replace(self, variance=3.0), state, records, offset, rng)
+
+
+def statistics(state: Clusters, records: FullTable) -> Vector:
+    counts = np.log1p(records.counts)
+    return np.array(
+        [
+            *state.beta,
+            *state.beta**2,
+            np.log(state.mass),
+            float(len(state.effect)),
+            state.own.mean(),
+            (state.own**2).mean(),
+            (state.own[0] - state.own[1]) ** 2,
+            counts.mean(),
+            (counts**2).mean(),
+            (records.counts == 0).mean(),
+            state.beta[0] * counts[0],
+            state.own[0] * counts[0],
+        ]
+    )
+
+
+def joint(kind: type[ClusteredSampler], base: BaseMeasure, draws: int) -> Vector:
+    table = FullTable((2, 3), None, np.ones(6, dtype=np.int64), 0.5)
+    fixed = FixedEffects.of((2, 3), ((0,), (1,)))
+    sampler = kind(table, 100, base, fixed, None, MASS, variance=0.7, adapts=False)
+    return geweke_scores(sampler, 6, statistics, draws=draws, sweeps=1, rng=np.random.default_rng(5))
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.kind)
+def test_a_short_look_at_the_joint_law(base: BaseMeasure) -> None:
+    assert np.abs(joint(ClusteredSampler, base, 1_000)).max() < 4.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.kind)
+def test_sweeps_leave_the_joint_law_as_it_is(base: BaseMeasure) -> None:
+    assert np.abs(joint(ClusteredSampler, base, 20_000)).max() < 4
+
+
+def test_fixed_effects_with_another_prior_are_rejected() -> None:
+    assert np.abs(joint(Careless, BASES[0], 1_500)).max() > 5
+
+
+@pytest.mark.parametrize("cells", [40, pytest.param(200, marks=pytest.mark.statistical)])
+def test_the_posterior_is_that_of_algorithm_3(cells: int) -> None:
+    """Clusters, mass and the effects of some cells, by two samplers that share no line."""
+    rng = np.random.default_rng(8)
+    log_xi = rng.normal(0.0, 1.0, cells)
+    counts = rng.poisson(np.exp(log_xi + rng.choice([-1.5, 1.0], cells)))
+    table = FullTable((cells,), None, counts, 1.0)
+    base = BaseMeasure("log-gamma", 1.0, 0.5)
+    sampler = ClusteredSampler(table, 1000, base, FixedEffects((cells,), ()), log_xi, MASS)
+    state = sampler.start(table, rng, crowded=False)
+    reference = Algorithm3(counts, np.exp(log_xi), 1.0, 0.5, MASS)
+    watched = sampler.occupied[:6]
+    ours, theirs = [], []
+    for sweep in range(1_200):
+        state = sampler.sweep(state, table, rng)
+        reference.sweep(rng)
+        if sweep >= 200:
+            ours.append([len(state.effect), np.log(state.mass), *state.own[:6]])
+            theirs.append([reference.clusters, np.log(reference.mass), *reference.log_effect[watched]])
+    batches = [np.array(one).reshape(25, 40, -1).mean(axis=1) for one in (ours, theirs)]
+    apart = batches[0].mean(axis=0) - batches[1].mean(axis=0)
+    error = np.sqrt(sum(one.var(axis=0, ddof=1) / 25 for one in batches))
+    assert np.abs(apart / error).max() < 4
