@@ -69,16 +69,10 @@ def moments(base, f, x, nobody):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def log_mass(base, f, x, nobody):
-    """The first of them."""
-    return moments(base, f, x, nobody)[0]
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def all_moments(base, f, x, found):
     """Fills found (3, K), less the constant of the base."""
     nobody = np.zeros(0, dtype=np.int64)
-    log_base = log_mass(base, 0.0, 0.0, nobody)
+    log_base = moments(base, 0.0, 0.0, nobody)[0]
     for k in range(f.size):
         found[0, k], found[1, k], found[2, k] = moments(base, f[k], x[k], nobody)
         found[0, k] -= log_base
@@ -118,14 +112,13 @@ def alias_table(w, left, C, keep, other):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def weigh_all(f, x, C, t, omega, log_w, left, base, log_base, nobody, weight, rng):
-    """A cluster of a cell, all of them weighed; C for one that does not exist yet."""
-    top = -np.inf
+def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, rng):
+    """A cluster of a cell, all of them weighed; C for the others, weighed as if they were as likely as can be."""
+    top = math.log(left) + log_most
+    weight[C] = top
     for c in range(C):
         weight[c] = log_w[c] + f * t[c] - x * omega[c]
         top = max(top, weight[c])
-    weight[C] = math.log(left) + log_mass(base, f, x, nobody) - log_base
-    top = max(top, weight[C])
     total = 0.0
     for c in range(C + 1):
         weight[c] = math.exp(weight[c] - top)
@@ -142,24 +135,30 @@ def weigh_all(f, x, C, t, omega, log_w, left, base, log_base, nobody, weight, rn
 def allocate(f, x, C, t, w, left, mass, base, z, rng):
     """Gives every cell a cluster: P(c) is proportional to w[c] exp(f t[c] - x exp(t[c])).
 
-    For an empty cell that is the weight times a number below 1: clusters are proposed by weight, at a cost that
-    does not depend on how many there are, and taken with that probability. 1 - y < exp(-y) spares nearly all
-    exponentials, since most empty cells have a tiny x. A cluster that does not exist yet has the weight that is
-    left times the integral of the likelihood over the base; it is born with a Beta(1, mass) part of what is left.
+    Clusters have no end. Those that no cell has are drawn as they are looked at, each a Beta(1, mass) part of what
+    is left with an effect from the base, and stay as they were drawn: given all clusters cells are independent.
+
+    An empty cell: a cluster is proposed by weight, at a cost that does not depend on how many there are, and taken
+    with probability exp(-x omega). 1 - y < exp(-y) spares nearly all exponentials, since most empty cells have a
+    tiny x. Any other cell: clusters that were looked at are weighed, the rest by the largest value that
+    omega^f exp(-x omega) can have; if the rest is chosen one more cluster is drawn, and taken with the probability
+    of its own value over the largest; else all is weighed again.
 
     Fills z (K,). Gives C, left, t and w, which are larger arrays if there was no more room.
     """
     nobody = np.zeros(0, dtype=np.int64)
-    log_base = log_mass(base, 0.0, 0.0, nobody)
     old, old_left = C, left
     keep, other = np.empty(C + 1), np.empty(C + 1, dtype=np.int64)
     alias_table(w, left, C, keep, other)
     omega, log_w = np.exp(t), np.log(w)
     weight = np.empty(t.size + 1)
     for k in range(f.size):
-        chosen, value = -1, 0.0
-        if f[k] == 0:
-            for _ in range(PATIENCE):
+        chosen, tries = -1, 0
+        log_most = f[k] * (math.log(f[k] / x[k]) - 1.0) if f[k] > 0 else 0.0
+        while chosen < 0:
+            by_weight = f[k] == 0 and tries < PATIENCE
+            tries += 1
+            if by_weight:
                 u = rng.random() * (old + 1)
                 c = int(u)
                 if u - c >= keep[c]:
@@ -169,30 +168,28 @@ def allocate(f, x, C, t, w, left, mass, base, z, rng):
                     while c < C and y >= w[c]:
                         y -= w[c]
                         c += 1
-                if c < C:
-                    loss = x[k] * omega[c]
-                else:
-                    value = draw_effect(base, 0.0, 0.0, nobody, rng)
-                    loss = x[k] * math.exp(value)
+            else:
+                c = weigh_all(f[k], x[k], log_most, C, t, omega, log_w, left, weight, rng)
+            unseen = c == C
+            if unseen:
+                if t.size == C:
+                    t, w = np.concatenate((t, t)), np.concatenate((w, w))
+                    omega, log_w = np.concatenate((omega, omega)), np.concatenate((log_w, log_w))
+                    weight = np.empty(2 * C + 1)
+                t[C] = draw_effect(base, 0.0, 0.0, nobody, rng)
+                omega[C] = math.exp(t[C])
+                w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
+                log_w[C] = math.log(w[C])
+                left -= w[C]
+                C += 1
+            if by_weight or unseen:
+                loss = x[k] * omega[c] - f[k] * t[c] + log_most
                 u = rng.random()
                 if u < 1.0 - loss or u < math.exp(-loss):
                     chosen = c
-                    break
-        if chosen < 0:
-            chosen = weigh_all(f[k], x[k], C, t, omega, log_w, left, base, log_base, nobody, weight, rng)
-            if chosen == C:
-                value = draw_effect(base, f[k], x[k], nobody, rng)
+            else:
+                chosen = c
         z[k] = chosen
-        if chosen == C:
-            if t.size == C:
-                t, w = np.concatenate((t, t)), np.concatenate((w, w))
-                omega, log_w = np.concatenate((omega, omega)), np.concatenate((log_w, log_w))
-                weight = np.empty(2 * C + 1)
-            t[C], omega[C] = value, math.exp(value)
-            w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
-            log_w[C] = math.log(w[C])
-            left -= w[C]
-            C += 1
     return C, left, t, w
 
 
