@@ -149,6 +149,27 @@ def holders(z, K):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def find_lonely(size, own, held, here, was, lonely):
+    """lonely[b]: whether all keys of the profile of key b of a block are among these; ``was`` remembers them."""
+    for b in range(size):
+        was[b] = own[b]
+        here[own[b]] += 1
+    for b in range(size):
+        lonely[b] = here[own[b]] == held[own[b]]
+    for b in range(size):
+        here[own[b]] = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def alike(own, b, size):
+    """How many keys of a block have the profile of one of them."""
+    found = 0
+    for c in range(size):
+        found += own[c] == own[b]
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def weigh_profiles(j, b, r, a, K, left, theta, g0, base, own, rng):
     """A profile for key j of record b, all of them weighed; K for one that does not exist yet.
 
@@ -215,6 +236,9 @@ def allocate(
     total = np.empty(BLOCK, dtype=np.int64)
     seen = np.zeros(R)
     held = holders(z, theta.shape[1] if each and alone else 0)
+    here = np.zeros_like(held)
+    was = np.empty(BLOCK, dtype=np.uintp)
+    lonely = np.zeros(BLOCK, dtype=np.bool_)
     for first in range(0, n, BLOCK):
         size = min(BLOCK, n - first)
         for b in range(size):
@@ -237,64 +261,70 @@ def allocate(
                     for b in range(size):
                         edge[m + 1, b] = edge[m, b] + theta[row[j, b], own[m, b]]
             throw(0, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
+            if each:
+                find_lonely(size, own[j], held, here, was, lonely)
             for b in range(size):
-                r, was = row[j, b], own[j, b]
-                died = each and held[was] == 1
+                r = row[j, b]
+                k = np.uintp(K + 1)
+                y = x[b] - edge[J, b]
+                died = each and lonely[b] and alike(own[j], b, size) == 1
                 if died:
-                    left += g0[was]
-                    g0[was] = 0.0
-                    k = weigh_profiles(j, b, r, a[b], K, left, theta, g0, base, own, rng)
-                    place[j, b] = rng.random()
-                    width[j, b] = 1.0
+                    left += g0[own[j, b]]
+                    g0[own[j, b]] = 0.0
+                elif y < 0.0:
+                    m = pick[b]
+                    own[j, b] = own[m, b]
+                    place[j, b] = x[b] - edge[m, b]
+                    width[j, b] = edge[m + 1, b] - edge[m, b]
+                    continue
+                elif y * inverse[b] < whole[r] or extra[r] == 0.0:
+                    y = min(y * inverse[b] * scale[r], old - 1e-9)
+                    k = np.uintp(y)
+                    y -= k
+                    # Written without a branch: which of the two it is cannot be foreseen.
+                    limit = keep[r, k]
+                    kept = y < limit
+                    k = k if kept else np.uintp(other[r, k])
+                    place[j, b] = y if kept else y - limit
+                    width[j, b] = limit if kept else 1.0 - limit
+                    if g0[k] > 0.0:
+                        own[j, b] = k
+                        continue
+                    k = np.uintp(K + 1)
                 else:
-                    y = x[b] - edge[J, b]
-                    if y < 0.0:
-                        m = pick[b]
-                        k = own[m, b]
-                        place[j, b] = x[b] - edge[m, b]
-                        width[j, b] = edge[m + 1, b] - edge[m, b]
-                    else:
-                        y *= inverse[b]
-                        if y < whole[r] or extra[r] == 0.0:
-                            y = min(y * scale[r], old - 1e-9)
-                            k = np.uintp(y)
-                            y -= k
-                            # Written without a branch: which of the two it is cannot be foreseen.
-                            limit = keep[r, k]
-                            kept = y < limit
-                            k = k if kept else np.uintp(other[r, k])
-                            place[j, b] = y if kept else y - limit
-                            width[j, b] = limit if kept else 1.0 - limit
-                            if g0[k] == 0.0:
-                                k = weigh_profiles(j, b, r, a[b], K, left, theta, g0, base, own, rng)
-                                place[j, b] = rng.random()
-                                width[j, b] = 1.0
-                        else:
-                            y -= whole[r]
-                            k = np.uintp(old)
-                            while k < K and y >= g0[k] * theta[r, k]:
-                                y -= g0[k] * theta[r, k]
-                                k += np.uintp(1)
-                            place[j, b] = y if k < K else rng.random()
-                            width[j, b] = g0[k] * theta[r, k] if k < K else 1.0
+                    y = y * inverse[b] - whole[r]
+                    k = np.uintp(old)
+                    while k < K and y >= g0[k] * theta[r, k]:
+                        y -= g0[k] * theta[r, k]
+                        k += np.uintp(1)
+                    if k < K:
+                        place[j, b] = y
+                        width[j, b] = g0[k] * theta[r, k]
+                weighed = k > K
+                if weighed:
+                    k = weigh_profiles(j, b, r, a[b], K, left, theta, g0, base, own, rng)
                 own[j, b] = k
                 born = k == K
+                if weighed or born:
+                    place[j, b] = rng.random()
+                    width[j, b] = 1.0
                 if born:
                     if theta.shape[1] == K:
                         theta, g0, counts, tables = doubled(theta, g0, counts, tables)
-                        held = np.concatenate((held, np.zeros_like(held)))
+                        held, here = np.append(held, np.zeros_like(held)), np.append(here, np.zeros_like(here))
                     seen[r] = 1.0
                     draw_profile(theta, K, mass, base, start, seen, rng)
                     seen[r] = 0.0
                     g0[K] = broken_off(left, alpha0, rng)
                     left -= g0[K]
                     K += 1
-                if each and k != was:
-                    held[was] -= 1
-                    held[k] += 1
                 if died or born:
                     weigh_newborn(theta, g0, left, base, old, K, extra)
                     throw(b + 1, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
+            if each:
+                for b in range(size):
+                    held[was[b]] -= 1
+                    held[own[j, b]] += 1
         total[:] = 0
         for j in range(J):
             same[:] = 0
