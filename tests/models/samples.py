@@ -20,8 +20,13 @@ BY_LIKELIHOOD = [name for name in SIZE_INDEX_ALONE if name != "zayatz"]
 
 FEW_DRAWS = {"draws": 60, "orders": 1, "nested": 0}
 SHORT_CHAINS = {"chains": 2, "most_sweeps": 200, "components": 3}
-SHORTER: dict[str, dict[str, object]] = {"np-i": {"most_sweeps": 50}, "p-ii": {"generators": "main"}}
-"""For models with an effect of every level, of which the tables here have a hundred for each key."""
+OWN_LENGTH: dict[str, dict[str, object]] = {
+    "gom": {"most_sweeps": 400},
+    "hdp": {"most_sweeps": 400},
+    "np-i": {"generators": "none"},
+    "p-ii": {"generators": "main"},
+}
+"""Models that look at cells rarely need more sweeps; with effects of all levels the tables here have hundreds."""
 
 
 def quick(name: str) -> RiskModel:
@@ -36,7 +41,7 @@ def quick_chains(name: str) -> RiskModel:
 
 def _with(name: str, options: dict[str, int]) -> RiskModel:
     given: dict[str, object] = {option: options[option] for option in CATALOGUE[name].options if option in options}
-    return model_named(name, **given | SHORTER.get(name, {}))
+    return model_named(name, **given | OWN_LENGTH.get(name, {}))
 
 
 def sample_of(counts: Sequence[int], population_size: int, keys: int = 2, levels: int = 100) -> Sample:

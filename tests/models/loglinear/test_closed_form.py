@@ -11,7 +11,7 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.inference.formula import Generators, preset
 from keyhole.models.loglinear.closed_form import ClosedForm, fit_closed_form, free_parameters
 from keyhole.models.loglinear.graph import Decomposition, decomposition, triangulated
-from tests.models.loglinear.test_formula import FEW, models
+from tests.inference.test_formula import FEW, models
 from tests.table.brute_force import all_cells
 
 

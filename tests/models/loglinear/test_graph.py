@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keyhole.inference.formula import Generators, maximal, preset
 from keyhole.models.loglinear.graph import ROOT, Decomposition, decomposition, interaction_graph, triangulated
-from tests.models.loglinear.test_formula import QUICK, models
+from tests.inference.test_formula import QUICK, models
 
 Edges = frozenset[tuple[int, int]]
 

@@ -12,8 +12,8 @@ from keyhole.inference.formula import Generators, maximal, preset
 from keyhole.models.loglinear.closed_form import fit_closed_form
 from keyhole.models.loglinear.graph import decomposition
 from keyhole.models.loglinear.junction_tree import TreeFit, fit_tree, tree_entries
+from tests.inference.test_formula import FEW, models
 from tests.models.loglinear.test_closed_form import decomposed, dense_ipf, occupied, sparse_table
-from tests.models.loglinear.test_formula import FEW, models
 from tests.table.brute_force import all_cells
 
 
