@@ -8,6 +8,7 @@ from keyhole.models.membership import _kernels as kernels
 from keyhole.models.membership.level_prior import Prior
 from keyhole.models.membership.sampler import MembershipSampler
 from keyhole.models.membership.state import Memberships
+from keyhole.numerics.concentration import GammaPrior
 from keyhole.table.structural_zeros import StructuralZeros
 from keyhole.table.zero_rules import parse_zero_rules
 from tests.models.membership import twins
@@ -78,8 +79,10 @@ def test_a_short_look_at_the_joint_law(components: int, prior: Prior, zeros: Str
 
 @pytest.mark.statistical
 def test_the_printed_table_counts_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With alpha_0 far from alpha_i, so that to take one for the other shows."""
     monkeypatch.setattr(kernels, "allocate", twins.slipped)
-    assert np.abs(scores(MembershipSampler(LEVELS, 0, "uniform"), 10_000)).max() > 5
+    sampler = MembershipSampler(LEVELS, 0, "uniform", above=GammaPrior(20.0, 1.0))
+    assert np.abs(scores(sampler, 4_000)).max() > 5
 
 
 @pytest.mark.statistical
