@@ -1,7 +1,9 @@
 """Chains on a model whose posterior is known: one key, Dirichlet prior, records alike."""
 
 import _thread
+import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -155,6 +157,15 @@ def test_no_time_at_all_gives_no_number() -> None:
         run(Dirichlet(pause=0.01), max_seconds=0.01)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises, also where the tests were started in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_leaves_what_was_done() -> None:
     calls = 0
 
