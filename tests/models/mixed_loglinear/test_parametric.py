@@ -13,7 +13,8 @@ from keyhole.models.mixed_loglinear import full_table, laplace
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects
 from keyhole.models.mixed_loglinear.full_table import FullTable
-from keyhole.models.mixed_loglinear.parametric import Fixed, ParametricSampler
+from keyhole.models.mixed_loglinear.langevin import Point, Walk, langevin_step
+from keyhole.models.mixed_loglinear.parametric import ParametricSampler
 from keyhole.models.mixed_loglinear.predictive import Predictive
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
@@ -57,7 +58,7 @@ def test_slope_and_curvature_are_derivatives(base: BaseMeasure) -> None:
     np.testing.assert_allclose(here[2], -(above[1] - below[1]) / (2 * step), atol=2e-4)
 
 
-def statistics(state: Fixed, records: FullTable) -> Vector:
+def statistics(state: Walk, records: FullTable) -> Vector:
     logs = np.log1p(records.counts)
     return np.array([*state.beta, *state.beta**2, logs.mean(), (logs**2).mean(), state.beta[1] * logs[0]])
 
@@ -169,3 +170,9 @@ def test_any_generators_and_bases_can_be_had() -> None:
     fit = model.fit(zeros_sample(), rng=np.random.default_rng(0))
     assert 0 < np.mean([law.prob_none().sum() for law in fit.unsampled()]) < 4
     assert model_named("p-o", base="inverse-gaussian").settings["base"] == "inverse-gaussian"
+
+
+def test_a_step_to_means_that_overflow_is_refused() -> None:
+    here = Point(np.zeros(1), 0.0, np.zeros(1), np.eye(1))
+    nowhere = Point(np.ones(1), -np.inf, np.full(1, np.nan), np.full((1, 1), np.inf))
+    assert langevin_step(here, lambda beta: nowhere, 1.0, np.random.default_rng(0)) == (here, 0.0)

@@ -8,6 +8,8 @@ in memory; ``g0`` (C,) their weights; ``left`` the weight of all profiles that d
 import numpy as np
 from numba import njit
 
+from keyhole.numerics._alias_kernels import make_alias
+
 BLOCK = 64
 """Records that are allocated together: few enough to stay in the processor's nearest cache."""
 
@@ -25,30 +27,9 @@ def share_tables(theta, g0, K, whole, keep, other):
         for k in range(K):
             total += g0[k] * theta[r, k]
         whole[r] = total
-        s = b = 0
         for k in range(K):
-            other[r, k] = k
             keep[r, k] = g0[k] * theta[r, k] * (K / total) if total > 0.0 else 1.0
-            if keep[r, k] < 1.0:
-                small[s] = k
-                s += 1
-            else:
-                large[b] = k
-                b += 1
-        while s > 0 and b > 0:
-            s -= 1
-            k, m = small[s], large[b - 1]
-            other[r, k] = m
-            keep[r, m] -= 1.0 - keep[r, k]
-            if keep[r, m] < 1.0:
-                b -= 1
-                small[s] = m
-                s += 1
-        # What is left over is 1 but for rounding.
-        for i in range(s):
-            keep[r, small[i]] = 1.0
-        for i in range(b):
-            keep[r, large[i]] = 1.0
+        make_alias(keep[r], other[r], small, large)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

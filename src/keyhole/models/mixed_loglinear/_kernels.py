@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
+from keyhole.numerics._alias_kernels import make_alias
 from keyhole.numerics._log_concave_kernels import draw_log_concave, fallen, log_density, mode_of
 
 PATIENCE = 6
@@ -79,39 +80,6 @@ def all_moments(base, f, x, found):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def alias_table(w, left, C, keep, other):
-    """Walker's table of the weights and, last, of what is left."""
-    total = left
-    for c in range(C):
-        total += w[c]
-    small = np.empty(C + 1, dtype=np.int64)
-    large = np.empty(C + 1, dtype=np.int64)
-    s = b = 0
-    for c in range(C + 1):
-        other[c] = c
-        keep[c] = (w[c] if c < C else left) * ((C + 1) / total)
-        if keep[c] < 1.0:
-            small[s] = c
-            s += 1
-        else:
-            large[b] = c
-            b += 1
-    while s > 0 and b > 0:
-        s -= 1
-        c, m = small[s], large[b - 1]
-        other[c] = m
-        keep[m] -= 1.0 - keep[c]
-        if keep[m] < 1.0:
-            b -= 1
-            small[s] = m
-            s += 1
-    for i in range(s):
-        keep[small[i]] = 1.0
-    for i in range(b):
-        keep[large[i]] = 1.0
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, rng):
     """A cluster of a cell, all of them weighed; C for the others, weighed as if they were as likely as can be."""
     top = math.log(left) + log_most
@@ -148,8 +116,10 @@ def allocate(f, x, C, t, w, left, mass, base, z, rng):
     """
     nobody = np.zeros(0, dtype=np.int64)
     old, old_left = C, left
-    keep, other = np.empty(C + 1), np.empty(C + 1, dtype=np.int64)
-    alias_table(w, left, C, keep, other)
+    keep = np.append(w[:C], left)
+    keep *= (C + 1) / keep.sum()
+    other, small, large = np.empty((3, C + 1), dtype=np.int64)
+    make_alias(keep, other, small, large)
     omega, log_w = np.exp(t), np.log(w)
     weight = np.empty(t.size + 1)
     for k in range(f.size):

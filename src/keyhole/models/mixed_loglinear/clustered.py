@@ -19,7 +19,7 @@ from keyhole.models.mixed_loglinear import _kernels as kernels
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
 from keyhole.models.mixed_loglinear.full_table import FullTable
-from keyhole.models.mixed_loglinear.langevin import Point, adapted, langevin_step
+from keyhole.models.mixed_loglinear.langevin import Point, Walk
 from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
 from keyhole.numerics.concentration import GammaPrior, draw_above
 
@@ -31,13 +31,11 @@ CROWDED = 40
 
 
 @dataclass
-class Clusters:
+class Clusters(Walk):
     """Where a chain is.
 
     Attributes
     ----------
-    beta
-        Fixed effects.
     effect, weight
         Of each cluster: log omega, and the probability that a cell has it.
     left
@@ -46,19 +44,13 @@ class Clusters:
         Of the Dirichlet process.
     own
         log omega of each occupied cell, when clusters were last drawn.
-    log_step, steps, chance
-        The length of the steps of beta, how many there were, and the chance that the last proposal had.
     """
 
-    beta: Vector = field(repr=False)
     effect: Vector = field(repr=False)
     weight: Vector = field(repr=False)
     left: float
     mass: float
     own: Vector = field(repr=False)
-    log_step: float = 0.0
-    steps: int = 0
-    chance: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,13 +188,7 @@ class ClusteredSampler:
             metric = self.fixed.information(margins) + np.eye(len(beta)) / self.variance
             return Point(beta, height, gradient, metric)
 
-        here = at(state.beta)
-        for _ in range(STEPS):
-            here, state.chance = langevin_step(here, at, float(np.exp(state.log_step)), rng)
-            if self.adapts:
-                state.log_step = adapted(state.log_step, state.chance, state.steps)
-            state.steps += 1
-        state.beta = here.beta
+        state.go(at, STEPS, adapts=self.adapts, rng=rng)
 
     def _seen(self, records: FullTable) -> Vector:
         """X'f: what the counts say of the fixed effects."""

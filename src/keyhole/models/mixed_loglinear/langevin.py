@@ -49,15 +49,33 @@ class Point:
         return float(np.log(np.diagonal(self._factor)).sum() - 0.5 * away @ away / step**2)
 
 
+@dataclass
+class Walk:
+    """Where the fixed effects are: beta, the length of the steps, how many there were, the last one's chance."""
+
+    beta: Vector = field(repr=False)
+    log_step: float = field(default=0.0, kw_only=True)
+    steps: int = field(default=0, kw_only=True)
+    chance: float = field(default=1.0, kw_only=True)
+
+    def go(self, at: Callable[[Vector], Point], number: int, *, adapts: bool, rng: Generator) -> None:
+        """So many steps."""
+        here = at(self.beta)
+        for _ in range(number):
+            here, self.chance = langevin_step(here, at, float(np.exp(self.log_step)), rng)
+            if adapts:
+                longer = self.log_step + (self.chance - ACCEPTED) / np.sqrt(1.0 + self.steps)
+                self.log_step = float(min(longer, np.log(LONGEST)))
+            self.steps += 1
+        self.beta = here.beta
+
+
 def langevin_step(here: Point, at: Callable[[Vector], Point], step: float, rng: Generator) -> tuple[Point, float]:
     """Where the chain goes on, and the chance that the proposal had."""
     there = at(here.propose(step, rng))
+    if not np.isfinite(there.height):
+        return here, 0.0  # means that overflow; there is no metric to go back by
     gain = there.height - here.height
     gain += there.log_chance(here.beta, step) - here.log_chance(there.beta, step)
     chance = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
     return (there if rng.random() < chance else here), chance
-
-
-def adapted(log_step: float, chance: float, steps: int) -> float:
-    """The logarithm of the step length after one more step."""
-    return float(min(log_step + (chance - ACCEPTED) / np.sqrt(1.0 + steps), np.log(LONGEST)))

@@ -7,7 +7,7 @@ Fixed effects move by Langevin steps or, where they are many, are drawn from the
 the curvature of the posterior (Laplace's approximation).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,23 +17,13 @@ from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
 from keyhole.models.mixed_loglinear.full_table import FullTable
-from keyhole.models.mixed_loglinear.langevin import Point, adapted, langevin_step
+from keyhole.models.mixed_loglinear.langevin import Point, Walk
 from keyhole.models.mixed_loglinear.laplace import Bend, Precision, mode_of
 from keyhole.models.mixed_loglinear.predictive import Predictive
 from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
 
 STEPS = 2
 """Of the fixed effects in a sweep."""
-
-
-@dataclass
-class Fixed:
-    """Where a chain is: fixed effects, and the length of their steps, their number and the last one's chance."""
-
-    beta: Vector = field(repr=False)
-    log_step: float = 0.0
-    steps: int = 0
-    chance: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +51,8 @@ class ParametricSampler:
     adapts: bool = True
 
     @property
-    def state_type(self) -> type[Fixed]:
-        return Fixed
+    def state_type(self) -> type[Walk]:
+        return Walk
 
     @cached_property
     def occupied(self) -> IntVector:
@@ -78,43 +68,35 @@ class ParametricSampler:
             return np.full(len(self.table), np.log(self.table.fraction))
         return np.asarray(self.table.gathered(self.fixed.predictor(beta)) + np.log(self.table.fraction))
 
-    def draw_prior(self, size: int, rng: Generator) -> Fixed:
-        return Fixed(rng.normal(0.0, np.sqrt(self.variance), self.fixed.number))
+    def draw_prior(self, size: int, rng: Generator) -> Walk:
+        return Walk(rng.normal(0.0, np.sqrt(self.variance), self.fixed.number))
 
-    def redraw(self, state: Fixed, rng: Generator) -> FullTable:
+    def redraw(self, state: Walk, rng: Generator) -> FullTable:
         """New counts of all cells."""
         effect = self.base.draw(len(self.table), rng)
         return self.table.with_counts(rng.poisson(np.exp(self.log_x(state.beta) + effect)))
 
-    def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Fixed:
+    def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Walk:
         beta = rough_effects(self.fixed, records)
-        return Fixed(beta + rng.normal(0.0, 0.5 if crowded else 0.1, len(beta)))
+        return Walk(beta + rng.normal(0.0, 0.5 if crowded else 0.1, len(beta)))
 
-    def sweep(self, state: Fixed, records: FullTable, rng: Generator) -> Fixed:
+    def sweep(self, state: Walk, records: FullTable, rng: Generator) -> Walk:
         if not self.fixed.number:
             return state
         if self.laplace:
             mode, precision = self.normal
             state.beta = mode + precision.draw(rng)
             return state
-        here = self.point(state.beta, records)
-        for _ in range(STEPS):
-            here, state.chance = langevin_step(
-                here, lambda beta: self.point(beta, records), float(np.exp(state.log_step)), rng
-            )
-            if self.adapts:
-                state.log_step = adapted(state.log_step, state.chance, state.steps)
-            state.steps += 1
-        state.beta = here.beta
+        state.go(lambda beta: self.point(beta, records), STEPS, adapts=self.adapts, rng=rng)
         return state
 
-    def probabilities(self, state: Fixed, cells: Codes, rng: Generator) -> Vector:
+    def probabilities(self, state: Walk, cells: Codes, rng: Generator) -> Vector:
         """The mean of each occupied cell in the population, as a share of the people."""
         log_x = self.log_x(state.beta)[self.occupied]
         effect = self.base.given(self.table.counts[self.occupied], np.exp(log_x), rng)
         return np.asarray(np.exp(log_x + effect) / (self.table.fraction * self.people))
 
-    def trace(self, state: Fixed) -> dict[str, float]:
+    def trace(self, state: Walk) -> dict[str, float]:
         return {
             "spread": float(np.sqrt(np.mean(state.beta**2))) if len(state.beta) else 0.0,
             "step": float(np.exp(state.log_step)),
