@@ -10,14 +10,14 @@ need of a table are its margins: no design matrix is ever made.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from math import prod
 
 import numpy as np
 from scipy.linalg import helmert
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.inference.formula import Generators
 
 
@@ -81,13 +81,19 @@ class FixedEffects:
 
     def predictor(self, beta: Vector) -> Vector:
         """log xi of all cells, one axis for each key."""
-        total = np.zeros(self.levels)
-        for term, block in zip(self.terms, self.blocks, strict=True):
-            effect = beta[block].reshape([self.levels[key] - 1 for key in term])
-            for axis, key in enumerate(term):
-                effect = _along(self.contrasts[key], effect, axis)
-            total += effect.reshape([size if key in term else 1 for key, size in enumerate(self.levels)])
-        return total
+        keys = len(self.levels)
+        total = np.zeros([1] * keys)
+        for first in range(keys, -1, -1):
+            # Terms of the last keys first, while the sum is small: one pass over all cells is left for the rest.
+            for term, block in zip(self.terms, self.blocks, strict=True):
+                if min(term, default=keys) == first:
+                    effect = beta[block].reshape([self.levels[key] - 1 for key in term])
+                    for axis, key in enumerate(term):
+                        effect = _along(self.contrasts[key], effect, axis)
+                    total = total + effect.reshape(
+                        [size if key in term else 1 for key, size in enumerate(self.levels)]
+                    )
+        return total if total.shape == self.levels else np.broadcast_to(total, self.levels).copy()
 
     def projected(self, margins: Margins) -> Vector:
         """X'y of a table y."""
@@ -107,35 +113,51 @@ class FixedEffects:
         return found
 
     def information(self, margins: Margins) -> Vector:
-        """X' diag(y) X of a table y."""
-        found = np.zeros((self.number, self.number))
-        for i, (one, rows) in enumerate(zip(self.terms, self.blocks, strict=True)):
-            for other, columns in zip(self.terms[: i + 1], self.blocks[: i + 1], strict=True):
-                found[rows, columns] = self._between(margins, one, other)
-                found[columns, rows] = found[rows, columns].T
+        """X' diag(y) X of a table y: first for indicators of levels, then for the contrasts of each term."""
+        size = self._indicators[-1].stop if self.terms else 0
+        known = [margins.of(both).ravel() for both, _, _ in self._shared]
+        found = np.zeros((size, size))
+        for (_, rows, columns), margin in zip(self._shared, known, strict=True):
+            found[rows, columns] = margin
+            found[columns, rows] = margin
+        for _ in range(2):
+            parts = [H.T @ found[place] for H, place in zip(self._bases, self._indicators, strict=True)]
+            found = np.concatenate([np.zeros((0, len(found.T))), *parts]).T
         return found
 
-    def _between(self, margins: Margins, one: tuple[int, ...], other: tuple[int, ...]) -> Vector:
-        """The part of the information that two terms share."""
-        both = tuple(sorted({*one, *other}))
-        found, shape, rows, columns = margins.of(both), list[int](), list[int](), list[int]()
-        for axis, key in enumerate(both):
-            size = self.levels[key] - 1
-            shared = key in one and key in other
-            found = _along(self._squares[key] if shared else self.contrasts[key].T, found, axis)
-            if key in one:
-                rows.append(len(shape))
-                shape.append(size)
-            if key in other:
-                columns.append(len(shape))
-                shape.append(size)
-        whole = found.reshape(shape).transpose(rows + columns)
-        return whole.reshape(prod(shape[axis] for axis in rows), -1)
+    @cached_property
+    def _indicators(self) -> tuple[slice, ...]:
+        """Where the indicators of the levels of each term are."""
+        ends = np.cumsum([0, *(prod(self.levels[key] for key in term) for term in self.terms)])
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
     @cached_property
-    def _squares(self) -> tuple[Vector, ...]:
-        """The products of any two columns of H of each key, one row each."""
-        return tuple((H[:, :, None] * H[:, None, :]).reshape(len(H), -1).T for H in self.contrasts)
+    def _bases(self) -> tuple[Vector, ...]:
+        """The contrasts of each term."""
+        return tuple(
+            reduce(np.kron, (self.contrasts[key] for key in term), np.ones((1, 1))) for term in self.terms
+        )
+
+    @cached_property
+    def _shared(self) -> tuple[tuple[tuple[int, ...], IntVector, IntVector], ...]:
+        """For any two terms their keys together, and which two indicators each cell of those keys has."""
+        found = []
+        for i, one in enumerate(self.terms):
+            for j, other in enumerate(self.terms[: i + 1]):
+                both = tuple(sorted({*one, *other}))
+                cells = dict(zip(both, np.indices([self.levels[key] for key in both]), strict=True))
+                places = [
+                    self._indicators[at].start + self._numbered(term, cells) for at, term in ((i, one), (j, other))
+                ]
+                found.append((both, *places))
+        return tuple(found)
+
+    def _numbered(self, term: tuple[int, ...], cells: dict[int, IntVector]) -> IntVector:
+        """Which combination of levels of a term each cell has."""
+        number = np.zeros(1, dtype=np.int64)
+        for key in term:
+            number = number * self.levels[key] + cells[key].ravel()
+        return number
 
 
 def _along(matrix: Vector, values: Vector, axis: int) -> Vector:
