@@ -11,11 +11,13 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.track_record import good_record
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
+from keyhole.report.against_truth import AgainstTruth, against_truth
 from keyhole.report.agreement import HOPELESS_FIT, POOR_FIT
 from keyhole.report.assumptions import Assumption, assumptions_of
 from keyhole.report.checks import said_once
 from keyhole.report.dependence import KeyDependence, key_dependence
 from keyhole.report.levels import LevelLine, level_lines
+from keyhole.report.mixtures import Mixture, mixtures_of
 from keyhole.report.path import ChosenPath, chosen_paths
 from keyhole.report.provenance import Provenance, provenance_of
 from keyhole.report.remedies import is_identifier
@@ -121,7 +123,10 @@ class Drivers:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a report says; ``said_once`` holds for several models, whose verdicts do not repeat it."""
+    """All that a report says; ``said_once`` holds for several models, whose verdicts do not repeat it.
+
+    ``kept`` tells whether the recommended model's claims about records are true, where the population is known.
+    """
 
     title: str
     verdict: Verdict
@@ -136,6 +141,8 @@ class Report:
     drivers: Drivers | None
     dependence: KeyDependence | None
     paths: tuple[ChosenPath, ...]
+    mixtures: tuple[Mixture, ...]
+    kept: AgainstTruth | None
     assumptions: tuple[Assumption, ...]
     provenance: Provenance
 
@@ -198,6 +205,8 @@ def compose(
         drivers=drivers,
         dependence=key_dependence(comparison),
         paths=chosen_paths(comparison),
+        mixtures=mixtures_of(comparison),
+        kept=against_truth(chosen, truth),
         assumptions=assumptions_of(comparison),
         provenance=provenance,
     )

@@ -15,10 +15,19 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from keyhole.report.against_truth import (
+    AgainstTruth,
+    Measure,
+    calibration_in_words,
+    paint_calibration,
+    paint_spreads,
+    spreads_in_words,
+)
 from keyhole.report.colours import COLOURS
 from keyhole.report.content import DataSummary, Distribution, Drivers, Report
 from keyhole.report.dependence import KeyDependence, pair_in_words
 from keyhole.report.matrix import matrix_of, paint_matrix
+from keyhole.report.mixtures import Mixture, paint_mixture
 from keyhole.report.path import ChosenPath, expected
 from keyhole.report.words import between, count, percent, plural, rounded, shortened, wrapped
 from keyhole.risk.estimate import RiskEstimate
@@ -57,7 +66,8 @@ Draw = Callable[["Figure", bool], None]
 def draw(report: Report) -> dict[str, Picture]:
     """The pictures that have something to show, by name.
 
-    The names are tau1, tau2, r1, contributions, dependence, sizes, and path-1, path-2, ... for ``report.paths``.
+    The names are tau1, tau2, r1, contributions, dependence, sizes, kept-r1, kept-r2, kept-people, and path-1, ...
+    for ``report.paths``, mixture-1, ... for ``report.mixtures``.
     """
     with _quiet():
         found: dict[str, Picture | None] = {
@@ -68,6 +78,10 @@ def draw(report: Report) -> dict[str, Picture]:
             "dependence": _dependence(report.dependence),
             "sizes": _sizes(report.data),
             **{f"path-{place}": _path(f"path-{place}", found) for place, found in enumerate(report.paths, 1)},
+            **{f"mixture-{place}": _mixture(place, one) for place, one in enumerate(report.mixtures, 1)},
+            "kept-r1": _calibration(report.kept, "r1"),
+            "kept-r2": _calibration(report.kept, "r2"),
+            "kept-people": _by_people(report.kept),
         }
     return {name: picture for name, picture in found.items() if picture is not None}
 
@@ -281,6 +295,37 @@ def _statistic_along(axes: "Axes", found: ChosenPath, statistic: str, wide: bool
     axes.margins(y=0.15)
     axes.yaxis.set_major_locator(MaxNLocator(3))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.9g}".replace("-", "\N{MINUS SIGN}"))
+
+
+def _mixture(place: int, found: Mixture) -> Picture:
+    def paint(figure: "Figure", wide: bool) -> None:
+        paint_mixture(_axes(figure, grid="y"), found)
+
+    title = f"How many {found.counted} model {shortened(found.model, 30)} saw"
+    return _picture(f"mixture-{place}", title, found.description, paint, height=240)
+
+
+def _calibration(found: AgainstTruth | None, measure: Measure) -> Picture | None:
+    if found is None:
+        return None
+    bands = found.bands(measure)
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        paint_calibration(_axes(figure, grid="y"), bands, measure)
+
+    title = "Claimed and true uniqueness" if measure == "r1" else "Claimed and true matches"
+    return _picture(f"kept-{measure}", title, calibration_in_words(bands), paint, height=300)
+
+
+def _by_people(found: AgainstTruth | None) -> Picture | None:
+    if found is None:
+        return None
+
+    def paint(figure: "Figure", wide: bool) -> None:
+        paint_spreads(_axes(figure, grid="y"), found.by_people)
+
+    words = spreads_in_words(found.by_people)
+    return _picture("kept-people", "Claims by the true number of people", words, paint, height=280)
 
 
 def _sizes(data: DataSummary) -> Picture:

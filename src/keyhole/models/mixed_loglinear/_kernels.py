@@ -14,7 +14,13 @@ from keyhole.numerics._alias_kernels import make_alias
 from keyhole.numerics._log_concave_kernels import draw_log_concave, fallen, log_density, mode_of
 
 PATIENCE = 6
-"""Clusters that are proposed to an empty cell before all of them are weighed."""
+"""Clusters that are proposed to a cell before all of them are weighed."""
+
+FEW_PEOPLE = 8
+"""The largest count whose cells share proposals."""
+
+STEPS, FINEST = 128, 0.1
+"""Of log x, between the values for which proposals are worked out."""
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -100,17 +106,33 @@ def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, rng):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def fill_proposals(f, x, C, t, omega, log_w, left, sums):
+    """Sums, cluster by cluster, of w omega^f exp(-x omega); all others are as if they were as likely as can be."""
+    top = math.log(left) + f * (math.log(f / x) - 1.0)
+    sums[C] = top
+    for c in range(C):
+        sums[c] = log_w[c] + f * t[c] - x * omega[c]
+        top = max(top, sums[c])
+    total = 0.0
+    for c in range(C + 1):
+        total += math.exp(sums[c] - top)
+        sums[c] = total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def allocate(f, x, C, t, w, left, mass, base, z, rng):
     """Gives every cell a cluster: P(c) is proportional to w[c] exp(f t[c] - x exp(t[c])).
 
     Clusters have no end. Those that no cell has are drawn as they are looked at, each a Beta(1, mass) part of what
     is left with an effect from the base, and stay as they were drawn: given all clusters cells are independent.
 
-    An empty cell: a cluster is proposed by weight, at a cost that does not depend on how many there are, and taken
-    with probability exp(-x omega). 1 - y < exp(-y) spares nearly all exponentials, since most empty cells have a
-    tiny x. Any other cell: clusters that were looked at are weighed, the rest by the largest value that
-    omega^f exp(-x omega) can have; if the rest is chosen one more cluster is drawn, and taken with the probability
-    of its own value over the largest; else all is weighed again.
+    A cluster is proposed as for a cell with the same count and a smaller x, and taken with probability
+    exp(-(x - smaller) omega). For an empty cell the smaller x is 0: clusters are proposed by weight, at a cost
+    that does not depend on how many there are, and 1 - y < exp(-y) spares nearly all exponentials. For a cell with
+    few people it is the next of a row of values, whose proposals many cells share. Clusters that did not exist at
+    the beginning are proposed by weight, as if omega^f exp(-x omega) were as large as it can be at the smaller x.
+    A cell with many people, or one that has refused all proposals, weighs all clusters that were looked at, and
+    the rest by that largest value at its own x.
 
     Fills z (K,). Gives C, left, t and w, which are larger arrays if there was no more room.
     """
@@ -122,26 +144,49 @@ def allocate(f, x, C, t, w, left, mass, base, z, rng):
     make_alias(keep, other, small, large)
     omega, log_w = np.exp(t), np.log(w)
     weight = np.empty(t.size + 1)
+    lowest, highest = math.inf, -math.inf
     for k in range(f.size):
-        chosen, tries = -1, 0
-        log_most = f[k] * (math.log(f[k] / x[k]) - 1.0) if f[k] > 0 else 0.0
+        if 0 < f[k] <= FEW_PEOPLE:
+            lowest, highest = min(lowest, x[k]), max(highest, x[k])
+    lowest = math.log(lowest) if lowest > 0.0 else -700.0
+    step = max((math.log(highest) - lowest) / STEPS, FINEST) if highest > 0.0 else 1.0
+    sums = np.zeros((FEW_PEOPLE * (STEPS + 1), C + 1))
+    for k in range(f.size):
+        chosen, tries, smaller, at = -1, 0, 0.0, 0
+        log_most = 0.0
+        few = f[k] <= FEW_PEOPLE
+        if f[k] > 0:
+            log_x = math.log(x[k])
+            log_most = f[k] * (math.log(f[k]) - log_x - 1.0)
+            if few:
+                place = min(max(int((log_x - lowest) / step), 0), STEPS)
+                log_smaller = lowest + place * step
+                smaller = math.exp(log_smaller)
+                log_most_smaller = f[k] * (math.log(f[k]) - log_smaller - 1.0)
+                at = (f[k] - 1) * (STEPS + 1) + place
+                if sums[at, old] == 0.0:
+                    fill_proposals(f[k], smaller, old, t, omega, log_w, old_left, sums[at])
         while chosen < 0:
-            by_weight = f[k] == 0 and tries < PATIENCE
+            proposed = few and tries < PATIENCE
             tries += 1
-            if by_weight:
-                u = rng.random() * (old + 1)
-                c = int(u)
-                if u - c >= keep[c]:
-                    c = other[c]
-                if c == old:
+            if proposed:
+                if f[k] == 0:
+                    u = rng.random() * (old + 1)
+                    c = int(u)
+                    if u - c >= keep[c]:
+                        c = other[c]
+                else:
+                    c = min(np.searchsorted(sums[at], rng.random() * sums[at, old], side="right"), old)
+                new = c == old
+                if new:
                     y = rng.random() * old_left
                     while c < C and y >= w[c]:
                         y -= w[c]
                         c += 1
             else:
                 c = weigh_all(f[k], x[k], log_most, C, t, omega, log_w, left, weight, rng)
-            unseen = c == C
-            if unseen:
+                new = c == C
+            if c == C:
                 if t.size == C:
                     t, w = np.concatenate((t, t)), np.concatenate((w, w))
                     omega, log_w = np.concatenate((omega, omega)), np.concatenate((log_w, log_w))
@@ -152,8 +197,13 @@ def allocate(f, x, C, t, w, left, mass, base, z, rng):
                 log_w[C] = math.log(w[C])
                 left -= w[C]
                 C += 1
-            if by_weight or unseen:
-                loss = x[k] * omega[c] - f[k] * t[c] + log_most
+            if proposed or new:
+                if not new:
+                    loss = (x[k] - smaller) * omega[c]
+                elif proposed and f[k] > 0:
+                    loss = x[k] * omega[c] - f[k] * t[c] + log_most_smaller
+                else:
+                    loss = x[k] * omega[c] - f[k] * t[c] + log_most
                 u = rng.random()
                 if u < 1.0 - loss or u < math.exp(-loss):
                     chosen = c
