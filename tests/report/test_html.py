@@ -63,7 +63,13 @@ def report_of(comparison: Comparison, **options: Any) -> Report:
 
 @pytest.fixture(scope="module")
 def html(everyday: Comparison) -> str:
-    return render_html(report_of(everyday, truth=Truth(11.0, 41.5, np.array([1])), warnings=["AGE is fine."]))
+    return render_html(
+        report_of(
+            everyday,
+            truth=Truth(11.0, 41.5, np.arange(everyday.assessments[0].sample.uniques) % 30 + 1),
+            warnings=["AGE is fine."],
+        )
+    )
 
 
 def assert_self_contained(html: str) -> None:
@@ -110,12 +116,12 @@ def test_every_part_of_the_report_is_there(html: str) -> None:
     page = Page(html)
     sections = [section["id"] for section in page.all("section")]
     assert sections == [
-        "verdict", "estimates", "distribution", "drivers", "diagnostics", "assumptions", "provenance",
+        "verdict", "estimates", "distribution", "drivers", "kept", "diagnostics", "assumptions", "provenance",
     ]  # fmt: skip
     text = " ".join(page.text)
     for words in ("believe first", "keyhole assess survey.csv", "1 March 2025", "The chains have not met.", "11"):
         assert words in text
-    assert len([svg for svg in page.all("svg") if svg["role"] == "img"]) == 10
+    assert len([svg for svg in page.all("svg") if svg["role"] == "img"]) == 16
 
 
 def test_tables_have_captions_scopes_and_a_way_to_scroll_by_keyboard(html: str) -> None:
@@ -137,7 +143,11 @@ def test_pictures_give_their_numbers_in_words(html: str, everyday: Comparison) -
 
 
 def test_the_same_report_is_the_same_page(html: str, everyday: Comparison) -> None:
-    again = report_of(everyday, truth=Truth(11.0, 41.5, np.array([1])), warnings=["AGE is fine."])
+    again = report_of(
+        everyday,
+        truth=Truth(11.0, 41.5, np.arange(everyday.assessments[0].sample.uniques) % 30 + 1),
+        warnings=["AGE is fine."],
+    )
     assert render_html(again) == html
 
 

@@ -34,7 +34,7 @@ def printed(comparison: Comparison, width: int = 100, *, terminal: bool = False,
 
 
 def test_the_summary_has_the_table_the_verdict_and_the_warnings(everyday: Comparison) -> None:
-    truth = Truth(11.0, 41.5, np.array([1]))
+    truth = Truth(11.0, 41.5, np.arange(everyday.assessments[0].sample.uniques) % 30 + 1)
     text = printed(everyday, truth=truth, warnings=["AGE has very many levels."])
     for words in (
         "two-way *",

@@ -120,7 +120,9 @@ def _estimates(report: Report, measure: str) -> Picture | None:
         axes = _axes(figure)
         for y, (_, e, recommended, ok) in enumerate(rows):
             colour = COLOURS["main"] if ok else COLOURS["soft-ink"]
-            axes.plot([e.low, e.high], [y, y], color=colour, linewidth=5 if recommended else 2.5, alpha=1)
+            axes.plot([e.low, e.high], [y, y], color=colour, linewidth=4 if recommended else 2, alpha=1)
+            if e.quartiles is not None:
+                axes.plot(e.quartiles, [y, y], color=colour, linewidth=8 if recommended else 5, alpha=1)
             axes.plot(
                 [e.estimate], [y], "o", markersize=10 if recommended else 7, markeredgewidth=2, color=colour,
                 markerfacecolor=colour if ok else COLOURS["paper"],

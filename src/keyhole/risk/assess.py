@@ -180,19 +180,21 @@ class _Sums:
 
     def _estimate(self, expected: list[float], drawn: list[float], *, whole: bool) -> RiskEstimate:
         # Quantiles of the draws themselves: an interval for a count ends at counts.
-        low, high = np.quantile(drawn, self._tails(), method="inverted_cdf")
+        ends = np.quantile(drawn, (*self._tails(), 0.25, 0.75), method="inverted_cdf")
         if len(expected) == 1:
-            low, high = np.minimum(np.array([low, high]) * _off_centre(expected[0], drawn), self._cells)
+            ends = np.minimum(ends * _off_centre(expected[0], drawn), self._cells)
             if whole:
-                low, high = np.rint([low, high])
+                ends = np.rint(ends)
+        low, high, first, third = ends.tolist()
         spread = float(np.std(expected, ddof=1)) if len(expected) > 1 else None
         return RiskEstimate(
             estimate=float(np.mean(expected)),
-            low=float(low),
-            high=float(high),
+            low=low,
+            high=high,
             level=self._level,
             mcse=0.0 if spread is None else spread / float(np.sqrt(self._effective or len(expected))),
             expected_sd=spread,
+            quartiles=(first, third),
         )
 
 

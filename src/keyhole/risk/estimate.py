@@ -31,6 +31,9 @@ class RiskEstimate:
         Monte Carlo standard error of ``estimate``; 0 where it is a closed form.
     expected_sd
         Standard deviation of E(tau | parameters) over the parameter draws; None for plug-in models.
+    quartiles
+        A quarter of the draws of tau lie below the first and a quarter above the second; None where they are not
+        known.
     """
 
     estimate: float
@@ -39,6 +42,7 @@ class RiskEstimate:
     level: float
     mcse: float
     expected_sd: float | None
+    quartiles: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
