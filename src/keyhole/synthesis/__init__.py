@@ -1,0 +1,1 @@
+"""Synthetic microdata, its disclosure risk and its utility."""

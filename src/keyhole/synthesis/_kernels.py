@@ -1,0 +1,55 @@
+"""Compiled loops of the probabilities of combinations near a record.
+
+Letters: B records, J keys, L levels of all keys together, K classes. ``rows`` (B, J) are the positions of a
+record's levels among all, ``own`` (B,) the class that the record is taken away from, -1 for none.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def class_parts(rows, own, weight, share, total, begins, part, ratio):
+    """Fills part (B, K) with P(class and record), the record itself taken away from its class.
+
+    Fills ratio (B, L, K) with what each level does to it in place of the record's own.
+    """
+    J, K = rows.shape[1], share.shape[1]
+    for i in range(rows.shape[0]):
+        c = own[i]
+        for k in range(K):
+            part[i, k] = weight[c, k]
+        for j in range(J):
+            r = rows[i, j]
+            for k in range(K):
+                less = 1.0 if k == c else 0.0
+                mine = max(share[r, k] - less, 1e-300)
+                part[i, k] *= mine / max(total[j, k] - less, 1e-300)
+                ratio[i, r, k] = 1.0 / mine
+        for j in range(J):
+            r = rows[i, j]
+            for level in range(begins[j], begins[j + 1]):
+                if level != r:
+                    for k in range(K):
+                        ratio[i, level, k] = share[level, k] * ratio[i, r, k]
+            for k in range(K):
+                ratio[i, r, k] = 1.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def listed(rows, own, weight, share, total, candidates, found):
+    """Fills found (B, C) with the probabilities of each record's candidates (B, C, J)."""
+    J, K = rows.shape[1], share.shape[1]
+    product = np.empty(K)
+    for i in range(rows.shape[0]):
+        c = own[i]
+        for x in range(candidates.shape[1]):
+            for k in range(K):
+                product[k] = weight[c, k]
+            for j in range(J):
+                level = candidates[i, x, j]
+                for k in range(K):
+                    less = 1.0 if k == c else 0.0
+                    mine = share[level, k] - (less if level == rows[i, j] else 0.0)
+                    product[k] *= mine / max(total[j, k] - less, 1e-300)
+            found[i, x] = product.sum()

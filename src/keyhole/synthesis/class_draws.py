@@ -1,0 +1,204 @@
+"""Draws of the latent classes of a file: what its synthetic copies and their risk are made from."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.inference.convergence import Convergence
+from keyhole.inference.threads import processors
+from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class.sampler import LatentClassSampler
+from keyhole.models.latent_class.state import LatentClasses
+from keyhole.progress import Progress, silent
+from keyhole.table.packing import Packing, rank_rows
+
+LEAST = 1e-280
+"""Stands for probabilities too small to be told from zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDraw:
+    """One draw, as the law of a further record: class k has ``weight[k]``, its levels ``share[., k]``.
+
+    Either of the parameters themselves, or, if classes of records are known, of their expectation given the
+    classes, from which one record can be taken away.
+
+    Attributes
+    ----------
+    weight
+        By class; rows for a record taken away from class 0, 1, ..., and last for none.
+    share
+        By level, the levels of one key after those of another, and class: counts with the prior's added, or
+        probabilities.
+    total
+        What the shares of each key and class add up to.
+    own
+        The class of one record of each combination asked about; None where none can be taken away.
+    """
+
+    weight: Vector = field(repr=False)
+    share: Vector = field(repr=False)
+    total: Vector = field(repr=False)
+    own: IntVector | None = field(repr=False)
+
+    @classmethod
+    def known(cls, state: LatentClasses, keys: int) -> "ClassDraw":
+        """The parameters of a state, as they are."""
+        weight = np.exp(np.minimum(state.log_weight - state.log_admissible, 600.0))
+        used = weight > LEAST
+        share = np.maximum(np.exp(state.log_theta[:, used]), LEAST)
+        return cls(weight[used][None], share, np.ones((keys, int(used.sum()))), None)
+
+    @classmethod
+    def expected(
+        cls, state: LatentClasses, sizes: IntVector, counts: IntVector, key_of: IntVector, own: IntVector
+    ) -> "ClassDraw":
+        """The expectation of the parameters given the classes of all records, empty classes put together."""
+        used = np.flatnonzero(sizes)
+        place = np.full(len(sizes), -1)
+        place[used] = np.arange(len(used))
+        fewer = np.tile(sizes, (len(used) + 1, 1))
+        fewer[np.arange(len(used)), used] -= 1
+        weight = expected_weights(fewer, state.concentration)
+        empty = weight.sum(axis=1) - weight[:, used].sum(axis=1)
+        prior = state.mass[key_of] * state.base
+        share = np.column_stack([counts[:, used] + prior[:, None], prior])
+        total = np.column_stack([sizes[used] + state.mass[:, None], state.mass])
+        return cls(np.column_stack([weight[:, used], empty]), share, total, place[own])
+
+
+def expected_weights(sizes: IntVector, concentration: float) -> Vector:
+    """E(pi | classes) of sticks broken in turn, for one row of class sizes or several.
+
+    The stick of class k is Beta(1 + n_k, a + n_(k+1) + ...), the last one is all that is left.
+
+    Examples
+    --------
+    >>> expected_weights(np.array([[2, 1, 0]]), 1.0).round(4).tolist()
+    [[0.6, 0.2667, 0.1333]]
+    """
+    later = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1] - sizes
+    stick = (1.0 + sizes) / (1.0 + sizes + concentration + later)
+    stick[:, -1] = 1.0
+    left = np.cumprod(1.0 - stick, axis=1)
+    return np.asarray(stick * np.column_stack([np.ones(len(sizes)), left[:, :-1]]))
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws of one file by several chains, one chain after another, and states to synthesise from.
+
+    ``watched`` is the mean log probability of the asked combinations by chain and draw, ``most_classes`` the
+    most that were occupied.
+    """
+
+    draws: tuple[ClassDraw, ...] = field(repr=False)
+    states: tuple[LatentClasses, ...] = field(repr=False)
+    watched: Vector = field(repr=False)
+    most_classes: int
+
+    @cached_property
+    def convergence(self) -> Convergence:
+        return Convergence.of(self.watched)
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long chains are: sweeps that are not used, sweeps between two draws, draws in all, chains."""
+
+    warmup: int = 800
+    thin: int = 5
+    draws: int = 400
+    chains: int = 2
+
+
+def draw_classes(
+    sampler: LatentClassSampler,
+    tree: CellTree,
+    asked: Codes,
+    length: Length,
+    *,
+    rng: Generator,
+    progress: Progress = silent,
+    task: str = "sampling",
+    keep_states: bool = False,
+) -> Draws:
+    """Run chains on a file whose distinct cells are in ``tree``; ``asked`` are combinations of the file."""
+    place = _places(sampler.sizes, tree, asked)
+    each = -(-length.draws // length.chains)
+    done = [0] * length.chains
+
+    def chain(number: int, own: Generator) -> tuple[list[ClassDraw], list[LatentClasses], list[float], int]:
+        state = sampler.start(tree, own, crowded=bool(number % 2))
+        draws, states, watched, most = list[ClassDraw](), list[LatentClasses](), list[float](), 0
+        for sweep in range(length.warmup + each * length.thin):
+            state = sampler.sweep(state, tree, own)
+            done[number] = sweep
+            if sweep % 50 == 0:
+                progress(task, min(done), length.warmup + each * length.thin)
+            if sweep < length.warmup or (sweep - length.warmup + 1) % length.thin:
+                continue
+            draw = _draw(sampler, state, tree, place, own)
+            draws.append(draw)
+            most = max(most, state.occupied)
+            watched.append(mean_log_probability(sampler, state, asked, own))
+            if keep_states:
+                states.append(copied(state))
+        return draws, states, watched, most
+
+    # Compile before threads start, so that they do not all wait for it.
+    progress(f"{task} (the first time: compiling, once per installation)", 0)
+    with ThreadPoolExecutor(min(length.chains, processors())) as threads:
+        found = list(threads.map(chain, range(length.chains), rng.spawn(length.chains)))
+    return Draws(
+        tuple(draw for draws, *_ in found for draw in draws),
+        tuple(state for _, states, *_ in found for state in states),
+        np.array([watched for _, _, watched, _ in found]),
+        max(most for *_, most in found),
+    )
+
+
+def _draw(
+    sampler: LatentClassSampler, state: LatentClasses, tree: CellTree, place: IntVector, rng: Generator
+) -> ClassDraw:
+    if sampler.diagram is not None:  # probabilities of classes with impossible cells have no such expectation
+        return ClassDraw.known(state, len(sampler.sizes))
+    member, sizes, counts = sampler.allocation(state, tree, rng)
+    ends = np.cumsum(tree.counts)[place]
+    one = ends - 1 - rng.integers(0, tree.counts[place])  # any record of the combination: they are alike
+    return ClassDraw.expected(state, sizes, counts, sampler.key_of, member[one])
+
+
+def _places(sizes: tuple[int, ...], tree: CellTree, asked: Codes) -> IntVector:
+    """Where the combinations are among the cells of a tree."""
+    order = np.argsort(sizes, kind="stable")
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    packing = Packing(tuple(sizes[j] for j in order))
+    both = np.concatenate([tree.rows - begins[order], asked[:, order]])
+    number = rank_rows(packing.pack(np.ascontiguousarray(both)))[1]
+    found = np.full(int(number.max(initial=0)) + 1, -1)
+    found[number[: len(tree.rows)]] = np.arange(len(tree.rows))
+    return np.asarray(found[number[len(tree.rows) :]])
+
+
+def mean_log_probability(sampler: LatentClassSampler, state: LatentClasses, cells: Codes, rng: Generator) -> float:
+    """What chains are watched by."""
+    return float(np.log(np.maximum(sampler.probabilities(state, cells, rng), LEAST)).mean())
+
+
+def copied(state: LatentClasses) -> LatentClasses:
+    """The same, to be kept while the chain goes on."""
+    return LatentClasses(
+        state.log_weight.copy(),
+        state.log_theta.copy(),
+        state.log_admissible.copy(),
+        state.mass.copy(),
+        state.base.copy(),
+        state.concentration,
+        state.records,
+        state.occupied,
+    )
