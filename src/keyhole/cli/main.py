@@ -13,6 +13,8 @@ from keyhole.cli.assess import assess
 from keyhole.cli.demo import demo
 from keyhole.cli.keys import keys
 from keyhole.cli.models import models
+from keyhole.cli.synthesize import synthesize
+from keyhole.cli.synthetic_risk import synthetic_risk
 from keyhole.cli.zeros import zeros
 from keyhole.errors import DisclosureRiskError
 
@@ -31,6 +33,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(assess)
 app.command("compare", help="Run several models on the same file and show where they agree.")(assess)
+app.command()(synthesize)
+app.command("synthetic-risk")(synthetic_risk)
 app.command()(models)
 app.command()(keys)
 app.add_typer(zeros)

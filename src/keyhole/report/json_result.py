@@ -69,18 +69,18 @@ def _result(found: RiskAssessment, truth: Truth | None) -> dict[str, object]:
         "tau2": _estimate(found.tau2),
     }
     if truth is not None:
-        result["truth"] = {"tau1": _plain(truth.tau1), "tau2": _plain(truth.tau2)}
+        result["truth"] = {"tau1": plain(truth.tau1), "tau2": plain(truth.tau2)}
     result["diagnostics"] = {
-        **{check.name: _plain(check.value) for check in found.diagnostics},
-        "size_index_misfit": _plain(found.size_index_misfit),
+        **{check.name: plain(check.value) for check in found.diagnostics},
+        "size_index_misfit": plain(found.size_index_misfit),
         "verdict": found.verdict,
     }
     if found.dependence is not None:
         result["dependence"] = _dependence(found.dependence)
     if found.path is not None:
         result["path"] = _path(found.path)
-    result["seconds"] = {"fit": _plain(found.seconds_fit), "risk": _plain(found.seconds_risk)}
-    result["settings"] = _plain(found.settings)
+    result["seconds"] = {"fit": plain(found.seconds_fit), "risk": plain(found.seconds_risk)}
+    result["settings"] = plain(found.settings)
     return result
 
 
@@ -88,21 +88,21 @@ def _estimate(found: RiskEstimate | None) -> dict[str, object] | None:
     if found is None:
         return None
     return {
-        "estimate": _plain(found.estimate),
-        "interval": [_plain(found.low), _plain(found.high)],
-        "level": _plain(found.level),
-        "mcse": _plain(found.mcse),
-        "expected_sd": _plain(found.expected_sd),
+        "estimate": plain(found.estimate),
+        "interval": [plain(found.low), plain(found.high)],
+        "level": plain(found.level),
+        "mcse": plain(found.mcse),
+        "expected_sd": plain(found.expected_sd),
     }
 
 
 def _dependence(found: Dependence) -> dict[str, object]:
     return {
         "pairs": [
-            {"keys": [pair.first, pair.second], "strength": _plain(float(pair.strength))} for pair in found.pairs
+            {"keys": [pair.first, pair.second], "strength": plain(float(pair.strength))} for pair in found.pairs
         ],
         "three_way": [
-            {"keys": [one.first, one.second], "on": one.on, "score": _plain(float(one.score))}
+            {"keys": [one.first, one.second], "on": one.on, "score": plain(float(one.score))}
             for one in found.triples
         ],
     }
@@ -115,10 +115,10 @@ def _path(found: ModelPath) -> dict[str, object]:
         "steps": [
             {
                 "label": step.label,
-                "value": _plain(step.value),
-                "tau1": _plain(step.tau1),
-                "tau2": _plain(step.tau2),
-                "statistics": _plain(step.statistics),
+                "value": plain(step.value),
+                "tau1": plain(step.tau1),
+                "tau2": plain(step.tau2),
+                "statistics": plain(step.statistics),
             }
             for step in found.steps
         ],
@@ -133,7 +133,7 @@ def _number(cells: int) -> float | None:
         return None
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value in the types that JSON knows; what it cannot say as a number becomes null."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -142,7 +142,7 @@ def _plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return str(value)

@@ -117,7 +117,7 @@ def _estimates(report: Report, measure: str) -> Picture | None:
     description = "; ".join(parts) + ("." if truth is None else f". The truth is {rounded(truth)}.")
 
     def paint(figure: "Figure", wide: bool) -> None:
-        axes = _axes(figure)
+        axes = new_axes(figure)
         for y, (_, e, recommended, ok) in enumerate(rows):
             colour = COLOURS["main"] if ok else COLOURS["soft-ink"]
             axes.plot([e.low, e.high], [y, y], color=colour, linewidth=4 if recommended else 2, alpha=1)
@@ -145,7 +145,7 @@ def _estimates(report: Report, measure: str) -> Picture | None:
         what = "records unique in the population" if measure == "tau1" else "expected correct matches"
         axes.set_xlabel(f"{what}, of {count(uniques)}" if len(rows) == 1 else what)
 
-    return _picture(measure, title, description, paint, height=70 + 46 * len(rows))
+    return new_picture(measure, title, description, paint, height=70 + 46 * len(rows))
 
 
 def _distribution(found: Distribution | None) -> Picture | None:
@@ -157,7 +157,7 @@ def _distribution(found: Distribution | None) -> Picture | None:
     )
 
     def paint(figure: "Figure", wide: bool) -> None:
-        axes = _axes(figure, grid="y")
+        axes = new_axes(figure, grid="y")
         colours = [_class_colour((low + high) / 2, found) for low, high, _ in bands]
         bars = axes.bar([low for low, *_ in bands], found.counts, 0.092, align="edge", color=colours)
         if wide:
@@ -169,7 +169,9 @@ def _distribution(found: Distribution | None) -> Picture | None:
         axes.set_ylabel("unique records")
         axes.margins(y=0.12)
 
-    return _picture("r1", "How the risk is spread over the unique records", description + ".", paint, height=260)
+    return new_picture(
+        "r1", "How the risk is spread over the unique records", description + ".", paint, height=260
+    )
 
 
 def _class_colour(middle: float, found: Distribution) -> str:
@@ -189,7 +191,7 @@ def _contributions(drivers: Drivers | None) -> Picture | None:
     )
 
     def paint(figure: "Figure", wide: bool) -> None:
-        axes = _axes(figure)
+        axes = new_axes(figure)
         places = range(len(shown))
         dropped = [key.dropped.tau1_lost for key in shown]
         coarsened = [0.0 if key.coarsened is None else key.coarsened.tau1_lost for key in shown]
@@ -207,7 +209,7 @@ def _contributions(drivers: Drivers | None) -> Picture | None:
         axes.set_xlabel(f"{what} taken away, at least" if wide else f"{what} taken away")
         figure.legend(loc="outside upper left", ncols=2, frameon=False, labelcolor=COLOURS["ink"])
 
-    return _picture(
+    return new_picture(
         "keys", "What each key adds to the risk", description + ".", paint, height=90 + 44 * len(shown)
     )
 
@@ -224,7 +226,7 @@ def _dependence(found: KeyDependence | None) -> Picture | None:
     def paint(figure: "Figure", wide: bool) -> None:
         paint_matrix(figure, matrix, WIDE if wide else NARROW, wide=wide)
 
-    return _picture(
+    return new_picture(
         "dependence", "Which keys go together", description, paint,
         height=matrix.height(wide=True), narrow_height=matrix.height(wide=False),
     )  # fmt: skip
@@ -251,7 +253,7 @@ def _path(name: str, found: ChosenPath) -> Picture | None:
 
     height = 300 + 95 * len(found.panels)
     title = f"Risk along the candidates of {shortened(found.model, 40)}"
-    return _picture(name, title, found.description, paint, height=height, narrow_height=height + 20)
+    return new_picture(name, title, found.description, paint, height=height, narrow_height=height + 20)
 
 
 def _risk_along(axes: "Axes", found: ChosenPath, wide: bool) -> None:
@@ -301,10 +303,10 @@ def _statistic_along(axes: "Axes", found: ChosenPath, statistic: str, wide: bool
 
 def _mixture(place: int, found: Mixture) -> Picture:
     def paint(figure: "Figure", wide: bool) -> None:
-        paint_mixture(_axes(figure, grid="y"), found)
+        paint_mixture(new_axes(figure, grid="y"), found)
 
     title = f"How many {found.counted} model {shortened(found.model, 30)} saw"
-    return _picture(f"mixture-{place}", title, found.description, paint, height=240)
+    return new_picture(f"mixture-{place}", title, found.description, paint, height=240)
 
 
 def _calibration(found: AgainstTruth | None, measure: Measure) -> Picture | None:
@@ -313,10 +315,10 @@ def _calibration(found: AgainstTruth | None, measure: Measure) -> Picture | None
     bands = found.bands(measure)
 
     def paint(figure: "Figure", wide: bool) -> None:
-        paint_calibration(_axes(figure, grid="y"), bands, measure)
+        paint_calibration(new_axes(figure, grid="y"), bands, measure)
 
     title = "Claimed and true uniqueness" if measure == "r1" else "Claimed and true matches"
-    return _picture(f"kept-{measure}", title, calibration_in_words(bands), paint, height=300)
+    return new_picture(f"kept-{measure}", title, calibration_in_words(bands), paint, height=300)
 
 
 def _by_people(found: AgainstTruth | None) -> Picture | None:
@@ -324,10 +326,10 @@ def _by_people(found: AgainstTruth | None) -> Picture | None:
         return None
 
     def paint(figure: "Figure", wide: bool) -> None:
-        paint_spreads(_axes(figure, grid="y"), found.by_people)
+        paint_spreads(new_axes(figure, grid="y"), found.by_people)
 
     words = spreads_in_words(found.by_people)
-    return _picture("kept-people", "Claims by the true number of people", words, paint, height=280)
+    return new_picture("kept-people", "Claims by the true number of people", words, paint, height=280)
 
 
 def _sizes(data: DataSummary) -> Picture:
@@ -337,7 +339,7 @@ def _sizes(data: DataSummary) -> Picture:
     )
 
     def paint(figure: "Figure", wide: bool) -> None:
-        axes = _axes(figure, grid="y")
+        axes = new_axes(figure, grid="y")
         cells = [number for _, number in data.size_index]
         colours = [COLOURS["alarm"], *[COLOURS["main"]] * (len(cells) - 1)]
         bars = axes.bar(range(len(cells)), cells, 0.78, color=colours)
@@ -348,7 +350,7 @@ def _sizes(data: DataSummary) -> Picture:
         axes.set_ylabel("combinations")
         axes.margins(x=0.02, y=0.12)
 
-    return _picture("sizes", "How many records share a combination", description + ".", paint, height=240)
+    return new_picture("sizes", "How many records share a combination", description + ".", paint, height=240)
 
 
 def _label(name: str, wide: bool) -> str:
@@ -360,7 +362,8 @@ def _label(name: str, wide: bool) -> str:
     return "\n".join(shortened(line, LABEL) for line in lines)
 
 
-def _axes(figure: "Figure", grid: str = "x") -> "Axes":
+def new_axes(figure: "Figure", grid: str = "x") -> "Axes":
+    """Plain axes on all of a figure, with a grid across the numbers."""
     return _styled(figure.add_subplot(), grid)
 
 
@@ -375,9 +378,10 @@ def _styled(axes: "Axes", grid: str) -> "Axes":
     return axes
 
 
-def _picture(
+def new_picture(
     name: str, title: str, description: str, paint: Draw, *, height: int, narrow_height: int | None = None
 ) -> Picture:
+    """What ``paint`` draws, for wide and for narrow pages; ``name`` tells it from the other pictures of a page."""
     drawings = []
     for wide in (True, False):
         with _settings(name, wide):

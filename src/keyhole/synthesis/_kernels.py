@@ -37,19 +37,40 @@ def class_parts(rows, own, weight, share, total, begins, part, ratio):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def listed(rows, own, weight, share, total, candidates, found):
-    """Fills found (B, C) with the probabilities of each record's candidates (B, C, J)."""
+def listed(rows, own, weight, share, total, candidates, known, found):
+    """Fills found (B, C) with the probabilities of candidates (C, J), on known keys (J,) with the record's levels.
+
+    Products over the other keys are the same for all records, but for the class that a record is taken from.
+    """
     J, K = rows.shape[1], share.shape[1]
-    product = np.empty(K)
+    C = candidates.shape[0]
+    product = np.ones((C, K))
+    for x in range(C):
+        for j in range(J):
+            if not known[j]:
+                level = candidates[x, j]
+                for k in range(K):
+                    product[x, k] *= share[level, k] / total[j, k]
+    part = np.empty(K)
     for i in range(rows.shape[0]):
         c = own[i]
-        for x in range(candidates.shape[1]):
-            for k in range(K):
-                product[k] = weight[c, k]
-            for j in range(J):
-                level = candidates[i, x, j]
+        for k in range(K):
+            part[k] = weight[c, k]
+        for j in range(J):
+            if known[j]:
                 for k in range(K):
-                    less = 1.0 if k == c else 0.0
-                    mine = share[level, k] - (less if level == rows[i, j] else 0.0)
-                    product[k] *= mine / max(total[j, k] - less, 1e-300)
-            found[i, x] = product.sum()
+                    part[k] *= share[rows[i, j], k] / total[j, k]
+        if c >= 0:
+            part[c] = 0.0
+        for x in range(C):
+            chance = 0.0
+            for k in range(K):
+                chance += part[k] * product[x, k]
+            if c >= 0:
+                own_part = weight[c, c]
+                for j in range(J):
+                    level = rows[i, j] if known[j] else candidates[x, j]
+                    less = 1.0 if level == rows[i, j] else 0.0
+                    own_part *= (share[level, c] - less) / max(total[j, c] - 1.0, 1e-300)
+                chance += own_part
+            found[i, x] = chance

@@ -87,20 +87,26 @@ def weigh(
         found, own = _grouped(cells, support, draws, places)
         sums.append(found)
         khat = np.maximum(khat, own)
-    log_before = np.zeros(mask.shape) if beliefs is None else beliefs
-    if model_prior:
-        log_before = np.log(first.sum(axis=0))
-    log_before = np.where(mask, log_before, -np.inf)
-    chance = _chances(log_before, [one.sum(axis=0) for one in sums])
-    left_out = np.array(
-        [_chances(log_before, [one.sum(axis=0) - one[g] for one in sums])[-1][:, 0] for g in range(GROUPS)]
-    )
+
+    def believed(alone_sums: Vector) -> Vector:
+        log = np.zeros(mask.shape) if beliefs is None else beliefs
+        if model_prior:
+            log = np.log(np.maximum(alone_sums, 1e-300))
+        return np.where(mask, log, -np.inf)
+
+    whole = [one.sum(axis=0) for one in sums]
+    log_before = believed(whole[0])
+    chance = _chances(log_before, whole)
+    left_out = np.empty((GROUPS, len(cells)))
+    for g in range(GROUPS):
+        fewer = [every - one[g] for every, one in zip(whole, sums, strict=True)]
+        left_out[g] = _chances(believed(fewer[0]), fewer)[-1][:, 0]
     error = np.sqrt((GROUPS - 1) / GROUPS * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
     known = None
     if generating is not None:
         nobody = np.full(len(cells), -1)
         made = [support.probabilities(cells, nobody, draw) for draw in generating]
-        known = _chances(log_before, [first.sum(axis=0), *made])[-1][:, 0]
+        known = _chances(log_before, [whole[0], *made])[-1][:, 0]
     return Weighed(chance, error, _normal(log_before), khat, known)
 
 

@@ -1,5 +1,6 @@
 """Draws of the latent classes of a file: what its synthetic copies and their risk are made from."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,9 @@ from keyhole.table.packing import Packing, rank_rows
 
 LEAST = 1e-280
 """Stands for probabilities too small to be told from zero."""
+
+LEAST_SHARE = 1e-100
+"""Stands for level probabilities that small: products with two of them can still be divided by them again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ class ClassDraw:
         """The parameters of a state, as they are."""
         weight = np.exp(np.minimum(state.log_weight - state.log_admissible, 600.0))
         used = weight > LEAST
-        share = np.maximum(np.exp(state.log_theta[:, used]), LEAST)
+        share = np.maximum(np.exp(state.log_theta[:, used]), LEAST_SHARE)
         return cls(weight[used][None], share, np.ones((keys, int(used.sum()))), None)
 
     @classmethod
@@ -131,11 +135,14 @@ def draw_classes(
     place = _places(sampler.sizes, tree, asked)
     each = -(-length.draws // length.chains)
     done = [0] * length.chains
+    stopped = threading.Event()
 
     def chain(number: int, own: Generator) -> tuple[list[ClassDraw], list[LatentClasses], list[float], int]:
         state = sampler.start(tree, own, crowded=bool(number % 2))
         draws, states, watched, most = list[ClassDraw](), list[LatentClasses](), list[float](), 0
         for sweep in range(length.warmup + each * length.thin):
+            if stopped.is_set():
+                break
             state = sampler.sweep(state, tree, own)
             done[number] = sweep
             if sweep % 50 == 0:
@@ -153,7 +160,10 @@ def draw_classes(
     # Compile before threads start, so that they do not all wait for it.
     progress(f"{task} (the first time: compiling, once per installation)", 0)
     with ThreadPoolExecutor(min(length.chains, processors())) as threads:
-        found = list(threads.map(chain, range(length.chains), rng.spawn(length.chains)))
+        try:
+            found = list(threads.map(chain, range(length.chains), rng.spawn(length.chains)))
+        finally:
+            stopped.set()  # an interruption must not wait for the end of the chains
     return Draws(
         tuple(draw for draws, *_ in found for draw in draws),
         tuple(state for _, states, *_ in found for state in states),

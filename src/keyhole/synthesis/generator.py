@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.arrays import Codes, IntVector, Mask, Vector
 from keyhole.errors import FitFailed
 from keyhole.models.latent_class.cell_tree import CellTree
 from keyhole.models.latent_class.model import NEAR, first_classes
@@ -60,7 +60,7 @@ def synthesize(
     records: int | None = None,
     only: Sequence[int] | None = None,
     zeros: StructuralZeros | None = None,
-    missing: Codes | None = None,
+    missing: Mask | None = None,
     length: Length | None = None,
     rng: Generator,
     progress: Progress = silent,

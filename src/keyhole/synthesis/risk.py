@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from keyhole.synthesis.bridge import Weighed, blocks, ranks, weigh
 from keyhole.synthesis.class_draws import ClassDraw, Draws, Length, draw_classes
 from keyhole.synthesis.importance import CopyWeights, copy_weights, importance_chances
 from keyhole.synthesis.risk_result import Combinations, CurvePoint, Estimator, Prior, SyntheticRisk
+from keyhole.synthesis.search import Search
 from keyhole.synthesis.supports import Support
 
 Answer = TypeVar("Answer")
@@ -35,7 +36,10 @@ Beliefs = Callable[[Codes], Vector]
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What to work out: candidates, estimator, the intruder's beliefs, and the keys he wants to learn."""
+    """What to work out: candidates, estimator, the intruder's beliefs, and the keys he wants to learn.
+
+    With a search its candidates take the place of the support.
+    """
 
     support: Support
     estimator: Estimator = "bridge"
@@ -44,6 +48,7 @@ class Question:
     learns: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
     length: Length = field(default=Length())
+    search: Search | None = None
 
 
 def synthetic_risk(
@@ -80,6 +85,11 @@ def synthetic_risk(
         drawn(np.concatenate([codes, copy]), f"with copy {place} of {len(copies)}", own)
         for place, (copy, own) in enumerate(zip(copies, streams[1:], strict=True), 1)
     ]
+    if question.search is not None:
+        progress("searching combinations", 0)
+        everything = np.unique(np.concatenate([cells, *copies]), axis=0)
+        support = question.search.run(everything, alone.draws, [one.draws for one in stacked], rng.spawn(1)[0])
+        question = replace(question, support=support)
     weights = copy_weights(sampler, _spread(alone.states, MANY), copies, ends)
     found, curve = _all_combinations(cells, counts, question, alone, stacked, weights, generating, progress)
     by_records = [
@@ -205,7 +215,8 @@ def _smaller(
 
     def answered(block: IntVector) -> Vector:
         chance = _weighed(cells[block], block, question, alone, stacked).chance[-1]
-        return np.stack([chance[:, 0], ranks(chance, question.support.mask(cells[block]))])
+        first = ranks(chance, question.support.mask(cells[block])).astype(np.float64)
+        return np.stack([chance[:, 0], first])
 
     whole = np.concatenate(_in_blocks(answered, cells, question, len(alone.draws), progress), axis=1)
     (point,) = _curve(whole[:1], whole[1:])

@@ -146,11 +146,13 @@ class Listed:
 
     def probabilities(self, cells: Codes, own: IntVector, draw: ClassDraw) -> Vector:
         begins = begins_of(self.sizes)[:-1]
-        places = (self.candidates(cells) + begins).astype(np.int64)
-        found = np.empty(places.shape[:2])
         rows = (cells + begins).astype(np.int64)
-        kernels.listed(rows, own, draw.weight, draw.share, draw.total, places, found)
-        return found
+        itself, found = np.empty((len(cells), 1)), np.empty((len(cells), len(self.cells)))
+        law = (draw.weight, draw.share, draw.total)
+        everything, some = np.ones(len(begins), dtype=bool), np.isin(np.arange(len(begins)), self.known)
+        kernels.listed(rows, own, *law, rows[:1], everything, itself)
+        kernels.listed(rows, own, *law, (self.cells + begins).astype(np.int64), some, found)
+        return np.concatenate([itself, found], axis=1)
 
 
 def all_cells(sizes: tuple[int, ...], zeros: StructuralZeros | None) -> Listed:

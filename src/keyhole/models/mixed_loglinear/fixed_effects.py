@@ -10,7 +10,7 @@ need of a table are its margins: no design matrix is ever made.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import combinations, pairwise
 from math import prod
 
@@ -134,9 +134,13 @@ class FixedEffects:
     @cached_property
     def _bases(self) -> tuple[Vector, ...]:
         """The contrasts of each term."""
-        return tuple(
-            reduce(np.kron, (self.contrasts[key] for key in term), np.ones((1, 1))) for term in self.terms
-        )
+        found = []
+        for term in self.terms:
+            H: Vector = np.ones((1, 1))
+            for key in term:
+                H = np.asarray(np.kron(H, self.contrasts[key]), dtype=np.float64)
+            found.append(H)
+        return tuple(found)
 
     @cached_property
     def _shared(self) -> tuple[tuple[tuple[int, ...], IntVector, IntVector], ...]:

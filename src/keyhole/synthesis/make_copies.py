@@ -1,0 +1,211 @@
+"""The whole job of making synthetic copies: read, fit, draw, and see what they are good for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from keyhole.arrays import Codes
+from keyhole.errors import InputError
+from keyhole.inference.convergence import NEARLY
+from keyhole.inference.fit import Diagnostic
+from keyhole.io.stored import Value
+from keyhole.io.writing import format_like
+from keyhole.keys.level_values import level_values, value_labels
+from keyhole.keys.variable import MISSING, KeyVariable
+from keyhole.progress import Progress, silent
+from keyhole.randomness import DEFAULT_SEED, stream
+from keyhole.synthesis.class_draws import Length
+from keyhole.synthesis.files import MANIFEST, Confidential, Missing, read_confidential
+from keyhole.synthesis.generator import Synthesis, binds, sampler_of, synthesize
+from keyhole.synthesis.utility_design import Family
+from keyhole.synthesis.utility_propensity import PropensityUtility, compare_propensity
+from keyhole.synthesis.utility_regression import RegressionUtility, Rule, compare_regression
+from keyhole.synthesis.utility_tables import TableUtility, compare_tables
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for.
+
+    Attributes
+    ----------
+    only
+        Keys to synthesise, the others given; nothing for all.
+    formula, family, success
+        A regression to compare on the original and on the copies, if any.
+    """
+
+    data: str
+    keys: tuple[str, ...]
+    copies: int = 5
+    records: int | None = None
+    only: tuple[str, ...] = ()
+    missing: Missing = "level"
+    table: str | None = None
+    zeros: Path | None = None
+    recode: Path | None = None
+    levels: Path | None = None
+    formula: str | None = None
+    family: Family = "logistic"
+    success: str | None = None
+    seed: int = DEFAULT_SEED
+    classes: int = 0
+    length: Length = field(default=Length())
+
+    @property
+    def partial(self) -> bool:
+        return bool(self.only) and set(self.only) != set(self.keys)
+
+    def check(self, out: Path) -> None:
+        """Refuse what cannot be done, before any work.
+
+        Raises
+        ------
+        InputError
+            The folder holds something else, or options contradict each other.
+        """
+        if out.exists() and not out.is_dir():
+            raise InputError(f"--out needs a folder, and {str(out)!r} is a file.")
+        if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).is_file():
+            raise InputError(f"The folder {str(out)!r} holds other files; give an empty or a new one.")
+        strange = [name for name in self.only if name not in self.keys]
+        if strange:
+            raise InputError(f"--only names {strange[0]!r}, which is not among the keys.")
+        if self.partial and self.records is not None:
+            raise InputError("--only keeps the records of the file; leave --records away.")
+
+
+@dataclass(frozen=True, eq=False)
+class MadeCopies:
+    """Copies, what made them, and what they are good for."""
+
+    order: Order
+    original: Confidential = field(repr=False)
+    keys: tuple[KeyVariable, ...] = field(repr=False)
+    synthesis: Synthesis = field(repr=False)
+    tables: TableUtility = field(repr=False)
+    propensity: PropensityUtility = field(repr=False)
+    regression: RegressionUtility | None = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        return self.synthesis.draws.convergence.rhat < NEARLY
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        rhat, most = self.synthesis.draws.convergence.rhat, self.synthesis.draws.most_classes
+        agree = "agree" if self.converged else "do not agree"
+        return (
+            Diagnostic(
+                "rhat",
+                rhat,
+                "good" if self.converged else "untrusted",
+                f"Chains from opposite starts {agree} on the chances of the combinations (R-hat {rhat:.3f}).",
+            ),
+            Diagnostic(
+                "classes",
+                most,
+                "caution" if binds(self.synthesis) else "good",
+                f"Never more than {most} of {self.synthesis.classes} classes were occupied.",
+            ),
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What should be known of the input."""
+        if not self.original.dropped:
+            return ()
+        return (f"{self.original.dropped:,} records with a missing key were left out.",)
+
+    @property
+    def values(self) -> list[tuple[Value | None, ...]]:
+        """What each level of each key is in a file like the original."""
+        return [level_values(self.original.microdata, coding) for coding in self.original.codings]
+
+    @property
+    def value_labels(self) -> dict[str, dict[Value, str]]:
+        found = {
+            coding.variable.name: value_labels(self.original.microdata, coding) for coding in self.original.codings
+        }
+        return {name: labels for name, labels in found.items() if labels is not None}
+
+    @property
+    def suffix(self) -> str:
+        return format_like(self.order.data)
+
+
+def make_copies(order: Order, progress: Progress = silent) -> MadeCopies:
+    """Read the file, learn its classes, make the copies and compare them with it."""
+    progress("reading", 0)
+    original = read_confidential(
+        order.data,
+        order.keys,
+        table=order.table,
+        zeros=order.zeros,
+        recode=order.recode,
+        levels=order.levels,
+        missing=order.missing,
+    )
+    sizes, codes, missing = original.sizes, original.codes, None
+    if order.missing == "impute":
+        if original.zeros is not None:
+            raise InputError("Missing values cannot be imputed where some combinations are impossible.")
+        sizes, codes, missing = original.without_missing()
+    sampler = sampler_of(sizes, len(codes), original.zeros, order.classes)
+    found = synthesize(
+        sampler,
+        codes,
+        copies=order.copies,
+        records=order.records,
+        only=[order.keys.index(name) for name in order.only] if order.partial else None,
+        zeros=original.zeros,
+        missing=missing,
+        length=order.length,
+        rng=stream(order.seed, "synthesis"),
+        progress=progress,
+    )
+    progress("comparing with the original", 0)
+    complete = codes if missing is None else codes[~missing.any(axis=1)]
+    names = [key.name for key in original.keys]
+    return MadeCopies(
+        order=order,
+        original=original,
+        keys=original.keys,
+        synthesis=found,
+        tables=compare_tables(complete, found.copies, sizes, names),
+        propensity=compare_propensity(complete, found.copies, sizes),
+        regression=_regression(order, original, complete, found.copies),
+    )
+
+
+def _regression(
+    order: Order, original: Confidential, codes: Codes, copies: Sequence[Codes]
+) -> RegressionUtility | None:
+    if order.formula is None:
+        return None
+    rule: Rule = "partial" if order.partial else "full"
+    return compare_regression(
+        order.formula,
+        _columns(original.keys, codes),
+        [_columns(original.keys, copy) for copy in copies],
+        family=order.family,
+        rule=rule,
+        success=order.success,
+    )
+
+
+def _columns(keys: Sequence[KeyVariable], codes: Codes) -> dict[str, np.ndarray]:
+    """Labels, or numbers where all labels of a key are numbers."""
+    found = {}
+    for key, column in zip(keys, codes.T, strict=True):
+        labels = [label for label in key.levels if label != MISSING]
+        try:
+            values: np.ndarray = np.array([np.nan if label == MISSING else float(label) for label in key.levels])
+        except ValueError:
+            values = np.array([None if label == MISSING else label for label in key.levels], dtype=object)
+        if not labels:
+            values = np.array([None] * len(key.levels), dtype=object)
+        found[key.name] = values[column]
+    return found
