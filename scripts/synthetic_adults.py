@@ -21,7 +21,7 @@ from keyhole.synthesis.make_copies import Order, make_copies
 
 KEYS = (
     "SEX", "AGE4", "RACE5", "EDUC5", "MARITAL7", "YEAR", "BIRTH8", "VETBEN3", "STUDENT3", "INCOME2", "EMP4",
-    "WEEKS5", "PARENT5", "CITIZEN5",
+    "WEEKS5", "HHREL8", "CITIZEN5",
 )  # fmt: skip
 AGE = (
     "CASE WHEN AGE < 30 THEN '18-29' WHEN AGE < 45 THEN '30-44' WHEN AGE < 60 THEN '45-59' ELSE '60+' END AS AGE4"

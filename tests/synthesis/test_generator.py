@@ -289,8 +289,6 @@ def test_what_is_put_in_for_missing_values_can_be() -> None:
     for file in files:
         assert not ZEROS.contains(file).any()
         np.testing.assert_array_equal(file[~missing], codes[~missing])
-    made = synthesize(
-        sampler, codes, copies=2, only=(1,), zeros=ZEROS, missing=missing, length=SHORT, rng=rng
-    )
+    made = synthesize(sampler, codes, copies=2, only=(1,), zeros=ZEROS, missing=missing, length=SHORT, rng=rng)
     for copy in made.copies:
         assert not ZEROS.contains(copy).any()
