@@ -57,7 +57,7 @@ def synthesize(
     seed: options.Seed = options.SEED,
     classes: Classes = 0,
     chains: ChainCount = 2,
-    warmup: Warmup = 800,
+    warmup: Warmup = 1500,
     draws: Draws = 400,
     thin: Thin = 5,
     quiet: options.Quiet = False,

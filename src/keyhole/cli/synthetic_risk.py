@@ -60,7 +60,7 @@ def synthetic_risk(
     seed: options.Seed = options.SEED,
     classes: Classes = 0,
     chains: ChainCount = 2,
-    warmup: Warmup = 800,
+    warmup: Warmup = 1500,
     draws: Draws = 400,
     thin: Thin = 5,
     json: options.Json = None,

@@ -102,6 +102,13 @@ def weigh(
         fewer = [every - one[g] for every, one in zip(whole, sums, strict=True)]
         left_out[g] = _chances(believed(fewer[0]), fewer)[-1][:, 0]
     error = np.sqrt((GROUPS - 1) / GROUPS * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
+    # Chains that settled in classes of their own differ more than groups within them do.
+    half = GROUPS // 2
+    first_half, second_half = (
+        _chances(log_before, [one[part].sum(axis=0) for one in sums])[-1][:, 0]
+        for part in (slice(0, half), slice(half, None))
+    )
+    error = np.maximum(error, np.abs(first_half - second_half) / 2.0)
     known = None
     if generating is not None:
         nobody = np.full(len(cells), -1)

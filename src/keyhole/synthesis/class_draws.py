@@ -1,21 +1,27 @@
 """Draws of the latent classes of a file: what its synthetic copies and their risk are made from."""
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from keyhole.arrays import Codes, IntVector, Vector
-from keyhole.inference.convergence import Convergence
+from keyhole.inference.convergence import NEARLY, Convergence
+from keyhole.inference.fit import Verdict
 from keyhole.inference.threads import processors
 from keyhole.models.latent_class.cell_tree import CellTree
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.progress import Progress, silent
 from keyhole.table.packing import Packing, rank_rows
+
+SAME, APART = 0.02, 0.2
+"""Mean log probabilities of combinations that are as good as the same, and those that are not nearly."""
 
 LEAST = 1e-280
 """Stands for probabilities too small to be told from zero."""
@@ -96,28 +102,65 @@ def expected_weights(sizes: IntVector, concentration: float) -> Vector:
 class Draws:
     """Draws of one file by several chains, one chain after another, and states to synthesise from.
 
-    ``watched`` is the mean log probability of the asked combinations by chain and draw, ``most_classes`` the
-    most that were occupied.
+    Attributes
+    ----------
+    watched
+        The mean log probability of the asked combinations, by chain and draw.
+    most_classes
+        The most that were occupied.
+    ends
+        Where each chain ended.
     """
 
     draws: tuple[ClassDraw, ...] = field(repr=False)
     states: tuple[LatentClasses, ...] = field(repr=False)
     watched: Vector = field(repr=False)
     most_classes: int
+    ends: tuple[LatentClasses, ...] = field(default=(), repr=False)
 
     @cached_property
     def convergence(self) -> Convergence:
         return Convergence.of(self.watched)
+
+    @property
+    def gap(self) -> float:
+        """By how much chains differ in the mean log probability of a combination."""
+        return float(np.ptp(self.watched.mean(axis=1)))
+
+    @property
+    def agreement(self) -> Verdict:
+        """Whether chains agree, nearly, or not at all: on real files they settle in classes of their own."""
+        if self.convergence.rhat < NEARLY or self.gap < SAME:
+            return "good"
+        return "caution" if self.gap < APART else "untrusted"
+
+    @property
+    def agreement_in_words(self) -> str:
+        rhat = f"R-hat {self.convergence.rhat:.3f}"
+        if self.agreement == "good":
+            return f"Chains from opposite starts agree on the chances of the combinations ({rhat})."
+        return (
+            f"Chains from opposite starts settled in different classes ({rhat}): the chance of a combination "
+            f"differs by {np.expm1(self.gap):.0%} between them on average."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
     """How long chains are: sweeps that are not used, sweeps between two draws, draws in all, chains."""
 
-    warmup: int = 800
+    warmup: int = 1500
     thin: int = 5
     draws: int = 400
     chains: int = 2
+
+
+class _Chain(NamedTuple):
+    draws: list[ClassDraw]
+    states: list[LatentClasses]
+    watched: list[float]
+    most: int
+    end: LatentClasses
 
 
 def draw_classes(
@@ -130,15 +173,23 @@ def draw_classes(
     progress: Progress = silent,
     task: str = "sampling",
     keep_states: bool = False,
+    starts: Sequence[LatentClasses] = (),
 ) -> Draws:
-    """Run chains on a file whose distinct cells are in ``tree``; ``asked`` are combinations of the file."""
+    """Run chains on a file whose distinct cells are in ``tree``; ``asked`` are combinations of the file.
+
+    Chains start with few classes and with many, or from given states: chains on a file with and without a copy
+    that began in the same place can be compared.
+    """
     place = _places(sampler.sizes, tree, asked)
     each = -(-length.draws // length.chains)
     done = [0] * length.chains
     stopped = threading.Event()
 
-    def chain(number: int, own: Generator) -> tuple[list[ClassDraw], list[LatentClasses], list[float], int]:
-        state = sampler.start(tree, own, crowded=bool(number % 2))
+    def chain(number: int, own: Generator) -> _Chain:
+        if starts:
+            state = replace(copied(starts[number]), records=tree.records)
+        else:
+            state = sampler.start(tree, own, crowded=bool(number % 2))
         draws, states, watched, most = list[ClassDraw](), list[LatentClasses](), list[float](), 0
         for sweep in range(length.warmup + each * length.thin):
             if stopped.is_set():
@@ -155,7 +206,7 @@ def draw_classes(
             watched.append(mean_log_probability(sampler, state, asked, own))
             if keep_states:
                 states.append(copied(state))
-        return draws, states, watched, most
+        return _Chain(draws, states, watched, most, state)
 
     # Compile before threads start, so that they do not all wait for it.
     progress(f"{task} (the first time: compiling, once per installation)", 0)
@@ -165,10 +216,11 @@ def draw_classes(
         finally:
             stopped.set()  # an interruption must not wait for the end of the chains
     return Draws(
-        tuple(draw for draws, *_ in found for draw in draws),
-        tuple(state for _, states, *_ in found for state in states),
-        np.array([watched for _, _, watched, _ in found]),
-        max(most for *_, most in found),
+        tuple(draw for one in found for draw in one.draws),
+        tuple(state for one in found for state in one.states),
+        np.array([one.watched for one in found]),
+        max(one.most for one in found),
+        tuple(one.end for one in found),
     )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from keyhole.arrays import Codes
 from keyhole.errors import InputError
-from keyhole.inference.convergence import NEARLY
 from keyhole.inference.fit import Diagnostic
 from keyhole.io.stored import Value
 from keyhole.io.writing import format_like
@@ -91,19 +90,14 @@ class MadeCopies:
 
     @property
     def converged(self) -> bool:
-        return self.synthesis.draws.convergence.rhat < NEARLY
+        return self.synthesis.draws.agreement != "untrusted"
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        rhat, most = self.synthesis.draws.convergence.rhat, self.synthesis.draws.most_classes
-        agree = "agree" if self.converged else "do not agree"
+        draws = self.synthesis.draws
+        most = draws.most_classes
         return (
-            Diagnostic(
-                "rhat",
-                rhat,
-                "good" if self.converged else "untrusted",
-                f"Chains from opposite starts {agree} on the chances of the combinations (R-hat {rhat:.3f}).",
-            ),
+            Diagnostic("rhat", draws.convergence.rhat, draws.agreement, draws.agreement_in_words),
             Diagnostic(
                 "classes",
                 most,

@@ -9,22 +9,25 @@ import numpy as np
 from numpy.random import Generator
 
 from keyhole.arrays import Codes, IntVector, Mask, Vector
-from keyhole.inference.convergence import NEARLY
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.pareto_weights import HEAVY
 from keyhole.inference.threads import processors
 from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class.model import NEAR
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.progress import Progress, silent
 from keyhole.synthesis.bridge import Weighed, blocks, ranks, weigh
 from keyhole.synthesis.class_draws import ClassDraw, Draws, Length, draw_classes
 from keyhole.synthesis.importance import CopyWeights, copy_weights, importance_chances
-from keyhole.synthesis.risk_result import Combinations, CurvePoint, Estimator, Prior, SyntheticRisk
+from keyhole.synthesis.risk_result import COARSE, Combinations, CurvePoint, Estimator, Prior, SyntheticRisk
 from keyhole.synthesis.search import Search
 from keyhole.synthesis.supports import Support
 
 Answer = TypeVar("Answer")
+
+FEW, TOO_MANY = 0.05, 0.3
+"""Shares of combinations not to be relied on that call for caution, and that spoil the whole."""
 
 MANY = 200
 """Draws of the confidential file that weigh whole copies."""
@@ -73,16 +76,27 @@ def synthetic_risk(
     cells, counts = np.unique(codes, axis=0, return_counts=True)
     chains, ends, more = rng.spawn(3)
 
-    def drawn(file: Codes, task: str, own: Generator, *, states: bool = False) -> Draws:
-        tree = CellTree.of(sampler.sizes, file)
-        return draw_classes(
-            sampler, tree, cells, question.length, rng=own, progress=progress, task=task, keep_states=states
-        )
-
     streams = chains.spawn(len(copies) + 1)
-    alone = drawn(codes, "confidential file", streams[0], states=True)
+    tree = CellTree.of(sampler.sizes, codes)
+    alone = draw_classes(
+        sampler,
+        tree,
+        cells,
+        question.length,
+        rng=streams[0],
+        progress=progress,
+        task="confidential file",
+        keep_states=True,
+    )
+
+    def drawn(copy: Codes, task: str, own: Generator) -> Draws:
+        """From where the chains on the file alone ended, so that both are in the same classes."""
+        both = CellTree.of(sampler.sizes, np.concatenate([codes, copy]))
+        length = replace(question.length, warmup=max(question.length.warmup // 2, 1))
+        return draw_classes(sampler, both, cells, length, rng=own, progress=progress, task=task, starts=alone.ends)
+
     stacked = [
-        drawn(np.concatenate([codes, copy]), f"with copy {place} of {len(copies)}", own)
+        drawn(copy, f"with copy {place} of {len(copies)}", own)
         for place, (copy, own) in enumerate(zip(copies, streams[1:], strict=True), 1)
     ]
     if question.search is not None:
@@ -93,7 +107,7 @@ def synthetic_risk(
     weights = copy_weights(sampler, _spread(alone.states, MANY), copies, ends)
     found, curve = _all_combinations(cells, counts, question, alone, stacked, weights, generating, progress)
     by_records = [
-        _smaller(cells, codes, copies, question, alone, size, drawn, own, progress)
+        _smaller(cells, copies, question, alone, size, drawn, own, progress)
         for size, own in zip(question.sizes, more.spawn(len(question.sizes)), strict=True)
     ]
     return SyntheticRisk(
@@ -106,7 +120,7 @@ def synthetic_risk(
         weights=weights,
         by_copies=curve,
         by_records=tuple(by_records),
-        diagnostics=_diagnostics(sampler, [alone, *stacked], found.khat, weights, question.estimator),
+        diagnostics=_diagnostics(sampler, [alone, *stacked], found, weights, question.estimator),
     )
 
 
@@ -197,7 +211,6 @@ def _same(question: Question, cells: Codes) -> Mask | None:
 
 def _smaller(
     cells: Codes,
-    codes: Codes,
     copies: Sequence[Codes],
     question: Question,
     alone: Draws,
@@ -209,7 +222,7 @@ def _smaller(
     """The risk had copies had only so many records: any of them, since they are exchangeable."""
     parts = [copy[rng.permutation(len(copy))[:size]] for copy in copies]
     stacked = [
-        drawn(np.concatenate([codes, part]), f"copies of {size:,} records", own)
+        drawn(part, f"copies of {size:,} records", own)
         for part, own in zip(parts, rng.spawn(len(parts)), strict=True)
     ]
 
@@ -244,30 +257,28 @@ def _spread(states: Sequence[LatentClasses], most: int) -> list[LatentClasses]:
 
 
 def _diagnostics(
-    sampler: LatentClassSampler, drawn: Sequence[Draws], khat: Vector, weights: CopyWeights, estimator: Estimator
+    sampler: LatentClassSampler,
+    drawn: Sequence[Draws],
+    found: Combinations,
+    weights: CopyWeights,
+    estimator: Estimator,
 ) -> tuple[Diagnostic, ...]:
-    rhat = max(one.convergence.rhat for one in drawn)
-    heavy = int((khat > HEAVY).sum())
-    most = max(one.most_classes for one in drawn)
-    agree = "agree" if rhat < NEARLY else "do not agree"
-    found = [
+    alone, most = drawn[0], max(one.most_classes for one in drawn)
+    heavy, coarse = found.khat > HEAVY, found.error > COARSE * found.probability
+    doubtful = float((heavy | coarse).mean())
+    return (
+        Diagnostic("rhat", alone.convergence.rhat, alone.agreement, alone.agreement_in_words),
         Diagnostic(
-            "rhat",
-            rhat,
-            "good" if rhat < NEARLY else "untrusted",
-            f"Chains on the {len(drawn)} files {agree} on the chances of the combinations (R-hat {rhat:.3f}).",
-        ),
-        Diagnostic(
-            "khat",
-            float(khat.max(initial=0.0)),
-            "good" if not heavy else "caution" if heavy < 0.05 * len(khat) else "untrusted",
-            f"To leave a record out, draws are weighed: for {heavy:,} of {len(khat):,} combinations the weights "
-            f"are too uneven to rely on (k-hat above {HEAVY:g}).",
+            "doubtful_combinations",
+            doubtful,
+            "good" if doubtful < FEW else "caution" if doubtful < TOO_MANY else "untrusted",
+            f"Of {len(found):,} combinations, {int(heavy.sum()):,} have weights too uneven to rely on (k-hat "
+            f"above {HEAVY:g}), and {int(coarse.sum()):,} a Monte Carlo error of more than half their chance.",
         ),
         Diagnostic(
             "classes",
             most,
-            "good" if most < 0.9 * sampler.classes else "caution",
+            "good" if most < NEAR * sampler.classes else "caution",
             f"Never more than {most} of {sampler.classes} classes were occupied.",
         ),
         Diagnostic(
@@ -279,5 +290,4 @@ def _diagnostics(
             f"{weights.khat.max():.1f}"
             + (": its answers are not to be relied on." if not weights.trusted else "."),
         ),
-    ]
-    return tuple(found)
+    )

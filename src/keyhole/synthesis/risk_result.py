@@ -10,6 +10,9 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.pareto_weights import HEAVY
 from keyhole.synthesis.importance import CopyWeights
 
+COARSE = 0.5
+"""Monte Carlo error, as a share of a chance, above which the chance is not to be relied on."""
+
 Estimator = Literal["bridge", "importance"]
 Prior = Literal["uniform", "model", "given"]
 
@@ -106,7 +109,8 @@ class SyntheticRisk:
         """Combinations whose probability is not to be relied on."""
         if self.estimator == "importance" and not self.weights.trusted:
             return np.ones(len(self.combinations), dtype=bool)
-        return np.asarray(self.combinations.khat > HEAVY)
+        found = self.combinations
+        return np.asarray((found.khat > HEAVY) | (found.error > COARSE * found.probability))
 
     @property
     def trusted(self) -> bool:

@@ -1,0 +1,73 @@
+"""On populations of each variant's own making the true tau1 and tau2 are found."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.errors import NotConverged
+from keyhole.models.catalogue import model_named
+from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects
+from keyhole.population.sample import Sample
+from keyhole.risk.assess import assess_risk
+from keyhole.table.contingency import ContingencyTable
+from tests.sampler_checks import keys_of, taus
+
+LEVELS, FRACTION, EACH, POPULATIONS = (8, 6, 5, 4), 0.2, 3.0, 6
+SHAPE, RATE = 2.0, 2.0
+ATOMS = 6
+
+
+def means(name: str, rng: Generator) -> Vector:
+    """The mean of every cell of a population."""
+    pairs = tuple((i, j) for i in range(4) for j in range(i))
+    terms = {"o": (), "i": ((0,), (1,), (2,), (3,)), "ii": tuple(tuple(sorted(pair)) for pair in pairs)}
+    fixed = FixedEffects.of(LEVELS, terms[name.split("-")[1]])
+    sizes = np.array([0.5 if len(term) == 1 else 0.25 for term in fixed.terms])
+    spread = np.repeat(sizes, [block.stop - block.start for block in fixed.blocks])
+    log_xi = fixed.predictor(rng.normal(0.0, 1.0, fixed.number) * spread).ravel()
+    cells = len(log_xi)
+    effect = rng.gamma(SHAPE, 1 / RATE, ATOMS if name.startswith("np") else cells)
+    if name.startswith("np"):
+        effect = rng.choice(effect, cells, p=rng.dirichlet(np.full(ATOMS, 3.0)))
+    return np.asarray(EACH * np.exp(log_xi) * effect)
+
+
+def scores(name: str, seed: int, **options: object) -> Vector:
+    """How many standard deviations of the prediction the estimates are from the truth."""
+    rng = np.random.default_rng(seed)
+    people = rng.poisson(means(name, rng))
+    counts = rng.binomial(people, FRACTION)
+    cells = np.stack(np.unravel_index(np.flatnonzero(counts), LEVELS), axis=1)
+    table = ContingencyTable.from_codes(keys_of(LEVELS), cells, counts[counts > 0])
+    truth = taus(people[counts == 1] - 1)
+    model = model_named(name, most_sweeps=1500, base_parameters=f"{SHAPE},{RATE}", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        found = assess_risk(model, Sample(table, int(people.sum())), seed=seed)
+    assert found.tau1 is not None
+    assert found.tau2 is not None
+    return np.array(
+        [
+            (tau.estimate - true) / max((tau.high - tau.low) / 3.92, 0.5)
+            for tau, true in zip((found.tau1, found.tau2), truth, strict=True)
+        ]
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["p-o", "p-i", "p-ii", "np-o", "np-i", "np-i-emp"])
+def test_truth_is_found(name: str) -> None:
+    found = np.array([scores(name, seed) for seed in range(POPULATIONS)])
+    assert np.abs(found.mean(axis=0) * np.sqrt(POPULATIONS)).max() < 3.5
+    assert np.abs(found).max() < 4.5
+
+
+@pytest.mark.statistical
+def test_a_model_without_the_keys_is_noticed() -> None:
+    rng = np.random.default_rng(0)
+    assert means("p-i", rng).shape == (960,)
+    found = np.array([scores("p-i", seed, generators="none") for seed in range(POPULATIONS)])
+    assert np.abs(found.mean(axis=0) * np.sqrt(POPULATIONS)).max() > 3.5
