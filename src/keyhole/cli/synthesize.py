@@ -59,7 +59,7 @@ def synthesize(
     chains: ChainCount = 2,
     warmup: Warmup = 1500,
     draws: Draws = 400,
-    thin: Thin = 5,
+    thin: Thin = 10,
     quiet: options.Quiet = False,
 ) -> None:
     """Write synthetic copies of the named columns, the draws that made them, and a page on their use.

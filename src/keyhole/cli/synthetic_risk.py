@@ -62,7 +62,7 @@ def synthetic_risk(
     chains: ChainCount = 2,
     warmup: Warmup = 1500,
     draws: Draws = 400,
-    thin: Thin = 5,
+    thin: Thin = 10,
     json: options.Json = None,
     report: options.Report = None,
     quiet: options.Quiet = False,

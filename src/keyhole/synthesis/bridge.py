@@ -97,17 +97,17 @@ def weigh(
     whole = [one.sum(axis=0) for one in sums]
     log_before = believed(whole[0])
     chance = _chances(log_before, whole)
-    left_out = np.empty((GROUPS, len(cells)))
-    for g in range(GROUPS):
-        fewer = [every - one[g] for every, one in zip(whole, sums, strict=True)]
-        left_out[g] = _chances(believed(fewer[0]), fewer)[-1][:, 0]
+
+    def truth_by(groups: IntVector) -> Vector:
+        """The chance of the truth from some groups of draws."""
+        some = [one[groups].sum(axis=0) for one in sums]
+        return np.asarray(_chances(believed(some[0]), some)[-1][:, 0])
+
+    every = np.arange(GROUPS)
+    left_out = np.array([truth_by(every[every != g]) for g in every])
     error = np.sqrt((GROUPS - 1) / GROUPS * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
     # Chains that settled in classes of their own differ more than groups within them do.
-    half = GROUPS // 2
-    first_half, second_half = (
-        _chances(log_before, [one[part].sum(axis=0) for one in sums])[-1][:, 0]
-        for part in (slice(0, half), slice(half, None))
-    )
+    first_half, second_half = (truth_by(part) for part in np.array_split(every, 2))
     error = np.maximum(error, np.abs(first_half - second_half) / 2.0)
     known = None
     if generating is not None:

@@ -150,7 +150,7 @@ class Length:
     """How long chains are: sweeps that are not used, sweeps between two draws, draws in all, chains."""
 
     warmup: int = 1500
-    thin: int = 5
+    thin: int = 10
     draws: int = 400
     chains: int = 2
 
