@@ -1,0 +1,1 @@
+"""How well a model does where the truth is known: repeated samples of a population, and what came of them."""
