@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
-from remembered_fits import ROOT
+from real_tables import ROOT
 
 from keyhole.arrays import Codes
 from keyhole.errors import NotConverged

@@ -20,10 +20,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from real_tables import BY_NAME, DEFAULT_FOLDER
-from remembered_fits import ROOT, Interval, Result, Task, run_tasks
+from real_tables import BY_NAME, DEFAULT_FOLDER, ROOT, is_here
+from remembered_trials import run_remembered
 
 from keyhole.models.catalogue import CATALOGUE, model_named
+from keyhole.validation.replicate import Interval, Replicate, Trial
 
 MODELS = ("independence", "two-way", "skinner-shlomo", "lasso", "lancaster", "pitman")
 SIZES = (1000, 5000, 10_000)
@@ -73,29 +74,23 @@ def arguments() -> argparse.Namespace:
         if unknown:
             parser.error(f"unknown {option} {', '.join(unknown)}; there are {', '.join(known)}")
         setattr(options, option, named)
-    options.tables = [name for name in options.tables if _is_here(name, options.folder)]
+    options.tables = [name for name in options.tables if is_here(name, options.folder)]
     options.sizes = sorted(map(int, options.sizes.split(",")))
     return options
 
 
-def _is_here(name: str, folder: Path) -> bool:
-    path = folder / BY_NAME[name].file
-    if not path.is_file():
-        print(f"{name} skipped: {path} is not on this machine.", file=sys.stderr)
-    return path.is_file()
-
-
-def fit_row(table: str, size: int, model: str, late: set[str], options: argparse.Namespace) -> list[Result]:
+def fit_row(table: str, size: int, model: str, late: set[str], options: argparse.Namespace) -> list[Replicate]:
     """What is remembered of a row after fitting what is not; a model that takes too long joins the late ones."""
-    sweeps = options.sweeps if "most_sweeps" in model_named(model).settings else 0
-    tasks = [Task(table, size, seed + 1, model=model, sweeps=sweeps) for seed in range(options.seeds)]
+    limited = options.sweeps and "most_sweeps" in model_named(model).settings
+    own = (("most_sweeps", options.sweeps),) if limited else ()
+    trials = [Trial(table, size, seed + 1, model, options=own) for seed in range(options.seeds)]
     if not options.limit:
-        return list(run_tasks(tasks, options.folder, options.cache, options.jobs).values())
-    found = run_tasks(tasks, options.folder, options.cache, 0)
-    if options.jobs and len(found) < len(tasks) and model not in late:
+        return list(run_remembered(trials, options.folder, options.cache, options.jobs).values())
+    found = run_remembered(trials, options.folder, options.cache, 0)
+    if options.jobs and len(found) < len(trials) and model not in late:
         if not _fitted_in_time(table, size, model, options):
             late.add(model)
-        found = run_tasks(tasks, options.folder, options.cache, 0)
+        found = run_remembered(trials, options.folder, options.cache, 0)
     return list(found.values())
 
 
@@ -127,7 +122,7 @@ def _remembered(cache: Path) -> int:
     return cache.stat().st_size if cache.is_file() else 0
 
 
-def print_row(start: str, results: Sequence[Result], limit: float | None) -> None:
+def print_row(start: str, results: Sequence[Replicate], limit: float | None) -> None:
     """Print a row over repeated samples, and the limit if they were not all finished within it."""
     samples = str(len(results))
     for status in ("failed", "not-converged"):
@@ -149,8 +144,8 @@ def _columns(taus: Sequence[Interval]) -> tuple[str, str, str, str]:
     errors = [tau.relative_error for tau in taus]
     return (
         f"{np.median([tau.truth for tau in taus]):,.0f}",
-        f"{np.nanmedian(errors):+.0%}",
-        f"{np.nanmin(errors):+.0%}, {np.nanmax(errors):+.0%}",
+        f"{np.median(errors):+.0%}",
+        f"{np.min(errors):+.0%}, {np.max(errors):+.0%}",
         f"{np.mean([tau.covers for tau in taus]):.0%}",
     )
 

@@ -12,7 +12,7 @@ import time
 import warnings
 
 import numpy as np
-from real_tables import BY_NAME, DEFAULT_FOLDER, read_population
+from real_tables import BY_NAME, DEFAULT_FOLDER, read_population, sampled
 
 from keyhole.errors import NotConverged
 from keyhole.inference.fit import Fit, KeepsDraws
@@ -66,8 +66,8 @@ def main() -> None:
     print(f"{HEAD}\n{'|---' * 10}|", flush=True)
     for table in options.tables.split(","):
         population = read_population(BY_NAME[table], DEFAULT_FOLDER)
-        sample, truth = population.sampled(round(SHARE * len(population.people)), options.seed)
-        print(f"| {table} | truth | {truth.tau1} | | {truth.tau2:.1f} | | | | | |", flush=True)
+        sample, truth = sampled(population, round(SHARE * len(population)), options.seed)
+        print(f"| {table} | truth | {truth.tau1:.0f} | | {truth.tau2:.1f} | | | | | |", flush=True)
         for name in options.models.split(","):
             print(f"{table} {name} ...", file=sys.stderr, flush=True)
             with warnings.catch_warnings():

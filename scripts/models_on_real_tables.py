@@ -7,17 +7,17 @@ prints each model's tau1 and tau2 beside the truth. Populations that are not on 
 """
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from real_tables import BY_NAME, DEFAULT_FOLDER, RealTable, Truth, read_population
+from real_tables import BY_NAME, DEFAULT_FOLDER, RealTable, is_here, read_population, sampled
 
 from keyhole.errors import NotConverged
 from keyhole.models.catalogue import CATALOGUE, model_named
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import assess_risk
+from keyhole.risk.truth import Truth
 
 SIZES, FRACTION = (1000, 5000), 0.05
 
@@ -35,17 +35,15 @@ def main() -> None:
     print("| table | n | uniques | model | tau1 | interval | truth | tau2 | interval | truth | misfit |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for table in TABLES:
-        if (folder / table.file).is_file():
+        if is_here(table.name, folder):
             report(table, folder, options.models)
-        else:
-            print(f"{table.name} skipped: {folder / table.file} is not on this machine.", file=sys.stderr)
 
 
 def report(table: RealTable, folder: Path, models: Sequence[str]) -> None:
     """Print the rows of one population."""
     population = read_population(table, folder)
-    for size in (*SIZES, round(FRACTION * len(population.people))):
-        report_sample(table, *population.sampled(size), models)
+    for size in (*SIZES, round(FRACTION * len(population))):
+        report_sample(table, *sampled(population, size), models)
 
 
 def report_sample(table: RealTable, sample: Sample, truth: Truth, models: Sequence[str]) -> None:
@@ -59,7 +57,7 @@ def report_sample(table: RealTable, sample: Sample, truth: Truth, models: Sequen
         misfit = "" if found.size_index_misfit is None else f"{found.size_index_misfit:,.1f}"
         print(
             f"| {table.name} | {sample.sample_size:,} | {sample.uniques:,} | {name}"
-            f" | {found.tau1.estimate:,.0f} | {found.tau1.low:,.0f}-{found.tau1.high:,.0f} | {truth.tau1:,}"
+            f" | {found.tau1.estimate:,.0f} | {found.tau1.low:,.0f}-{found.tau1.high:,.0f} | {truth.tau1:,.0f}"
             f" | {found.tau2.estimate:,.0f} | {found.tau2.low:,.0f}-{found.tau2.high:,.0f} | {truth.tau2:,.0f}"
             f" | {misfit} |",
             flush=True,

@@ -1,20 +1,21 @@
 """Real populations whose truth is known: which there are, their records, samples of them and the true risk."""
 
+import sys
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
-from keyhole.arrays import Codes, IntVector
 from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
-from keyhole.table.contingency import ContingencyTable
+from keyhole.risk.truth import Truth
 from keyhole.table.packing import code_type
-from keyhole.table.structural_zeros import StructuralZeros
+from keyhole.validation.designs import SimpleRandom
+from keyhole.validation.population import KnownPopulation
 
-DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+DEFAULT_FOLDER = ROOT.parent / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -57,58 +58,16 @@ REAL_TABLES = (
 )
 BY_NAME = {table.name: table for table in REAL_TABLES}
 
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """What only the population knows: how many people share each sample-unique cell, in the table's order."""
-
-    population_counts: IntVector
-
-    @cached_property
-    def tau1(self) -> int:
-        return int((self.population_counts == 1).sum())
-
-    @cached_property
-    def tau2(self) -> float:
-        return float((1 / self.population_counts).sum())
+DECLARED = tuple(table.name for table in REAL_TABLES[:7])
+"""The tables whose truth SOURCE.md states."""
 
 
-@dataclass(frozen=True, eq=False)
-class Population:
-    """Everybody, coded, in the row order of the file."""
-
-    people: Codes
-    keys: tuple[KeyVariable, ...]
-
-    @cached_property
-    def table(self) -> ContingencyTable:
-        return ContingencyTable.from_codes(self.keys, self.people)
-
-    def sampled(self, size: int, seed: int = 1, zeros: StructuralZeros | None = None) -> tuple[Sample, Truth]:
-        """A simple random sample without replacement, drawn as SOURCE.md says, and its truth."""
-        chosen = np.random.default_rng(seed).choice(len(self.people), size, replace=False)
-        table = ContingencyTable.from_codes(self.keys, self.people[chosen])
-        return Sample(table, len(self.people), zeros), self._truth(table)
-
-    def stratified(self, size: int, seed: int, stratum: str) -> tuple[Sample, Truth]:
-        """A sample with equally many records from every level of a key, weighted by people per record."""
-        rng = np.random.default_rng(seed)
-        of_key = self.people[:, [key.name for key in self.keys].index(stratum)]
-        levels, counts = np.unique(of_key, return_counts=True)
-        taken = np.minimum(counts, size // len(levels))
-        chosen = [
-            rng.choice(np.flatnonzero(of_key == level), n, replace=False)
-            for level, n in zip(levels, taken, strict=True)
-        ]
-        weights = np.repeat(counts / taken, taken)
-        table = ContingencyTable.from_codes(self.keys, self.people[np.concatenate(chosen)], weights=weights)
-        return Sample(table, len(self.people)), self._truth(table)
-
-    def _truth(self, table: ContingencyTable) -> Truth:
-        return Truth(self.table.counts[self.table.find(table.cells[table.uniques])])
+def sampled(population: KnownPopulation, size: int, seed: int = 1) -> tuple[Sample, Truth]:
+    """A simple random sample without replacement, drawn as SOURCE.md says, and its truth."""
+    return population.sample(*SimpleRandom().draw(population, size, rng=np.random.default_rng(seed)))
 
 
-def read_population(table: RealTable, folder: Path) -> Population:
+def read_population(table: RealTable, folder: Path) -> KnownPopulation:
     """The population of a table."""
     columns = table.keys.split(",")
     quoted = ", ".join(f'"{column}"' for column in columns)
@@ -123,7 +82,7 @@ def read_population(table: RealTable, folder: Path) -> Population:
         labels, code = np.unique(np.asarray(fetched[column]), return_inverse=True)
         keys.append(KeyVariable(column, tuple(str(label) for label in labels)))
         codes.append(code.astype(code_type((len(labels),))))
-    return Population(np.column_stack(codes), tuple(keys))
+    return KnownPopulation.from_codes(tuple(keys), np.column_stack(codes))
 
 
 def population_size(table: RealTable, folder: Path) -> int:
@@ -134,3 +93,11 @@ def population_size(table: RealTable, folder: Path) -> int:
         ).fetchone()
     assert counted is not None
     return int(counted[0])
+
+
+def is_here(name: str, folder: Path) -> bool:
+    """Whether the population of a table is on this machine; tells when it is not."""
+    path = folder / BY_NAME[name].file
+    if not path.is_file():
+        print(f"{name} skipped: {path} is not on this machine.", file=sys.stderr)
+    return path.is_file()

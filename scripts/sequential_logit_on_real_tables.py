@@ -10,13 +10,19 @@ on this machine are skipped. Progress is on stderr.
 """
 
 import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from real_tables import BY_NAME, DEFAULT_FOLDER, population_size
-from remembered_fits import BINS, ROOT, Interval, Result, Task, run_tasks
+from real_tables import BY_NAME, DEFAULT_FOLDER, ROOT, is_here, population_size
+from remembered_trials import ZEROS as WITH_ZEROS
+from remembered_trials import run_remembered
+
+from keyhole.validation.designs import Stratified
+from keyhole.validation.measures import calibration_by_chance, calibration_error
+from keyhole.validation.per_record import BINS
+from keyhole.validation.replicate import Interval, Replicate, Trial
+from keyhole.validation.sizes import sample_size
 
 SIZES = "1000,5000,10000,5%"
 SEEDS, ZEROS_SEEDS, WEIGHTS_SEEDS = 20, 10, 10
@@ -25,6 +31,7 @@ COMPARED_SIZE, COMPARED_SEED = 5000, 1
 ZEROS_SIZES = ("1000", "5000")
 STRATA = {"kdd_CA10": "RACE5", "eph_CA10": "REGION"}
 WEIGHTS_SIZE = 5000
+MODEL = "sequential-logit"
 
 MEDIAN_OF_ABSOLUTE_NORMAL = 0.6745
 """The median of |Z|: what a median absolute error is in standard deviations."""
@@ -91,15 +98,8 @@ def arguments() -> argparse.Namespace:
     unknown = set(options.tables.split(",")) - set(BY_NAME)
     if unknown:
         parser.error(f"unknown tables {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
-    options.tables = tuple(filter(lambda name: _is_here(name, options.folder), options.tables.split(",")))
+    options.tables = tuple(filter(lambda name: is_here(name, options.folder), options.tables.split(",")))
     return options
-
-
-def _is_here(name: str, folder: Path) -> bool:
-    path = folder / BY_NAME[name].file
-    if not path.is_file():
-        print(f"{name} skipped: {path} is not on this machine.", file=sys.stderr)
-    return path.is_file()
 
 
 def report_validation(options: argparse.Namespace) -> None:
@@ -109,10 +109,10 @@ def report_validation(options: argparse.Namespace) -> None:
     number = {(name, size): _people(name, size, options.folder) for size in sizes for name in options.tables}
     # Small samples first: they are soon done.
     places = sorted(number, key=lambda place: number[place])
-    tasks = [Task(name, number[name, size], seed + 1) for name, size in places for seed in range(seeds)]
-    found = run_tasks(tasks, options.folder, options.cache, options.jobs)
-    by_place: dict[tuple[str, str], list[Result]] = {
-        (name, size): [found[task] for task in tasks if task in found and _of(task, name, number[name, size])]
+    trials = [Trial(name, number[name, size], seed + 1, MODEL) for name, size in places for seed in range(seeds)]
+    found = run_remembered(trials, options.folder, options.cache, options.jobs)
+    by_place: dict[tuple[str, str], list[Replicate]] = {
+        (name, size): [one for trial, one in found.items() if _of(trial, name, number[name, size])]
         for name in options.tables
         for size in sizes
     }
@@ -126,15 +126,13 @@ def report_validation(options: argparse.Namespace) -> None:
         print_row(f"{int(size):,}" if size.isdecimal() else size, pooled, truth=False)
 
 
-def _of(task: Task, name: str, size: int) -> bool:
-    return task.table == name and task.size == size
+def _of(trial: Trial, name: str, size: int) -> bool:
+    return trial.population == name and trial.size == size
 
 
 def _people(name: str, size: str, folder: Path) -> int:
     """The sample size that a number, or a percentage of the population, stands for."""
-    if not size.endswith("%"):
-        return int(size)
-    return round(float(size[:-1]) / 100 * population_size(BY_NAME[name], folder))
+    return sample_size(size, population_size(BY_NAME[name], folder))
 
 
 HEAD = (
@@ -144,7 +142,7 @@ HEAD = (
 RULE = "|{}|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 
-def print_row(start: str, results: Sequence[Result], truth: bool = True) -> None:
+def print_row(start: str, results: Sequence[Replicate], truth: bool = True) -> None:
     """Print a row over repeated samples; ``truth`` is left out where different populations are pooled."""
     fitted = [result for result in results if result.tau1 is not None]
     if not fitted:
@@ -167,7 +165,7 @@ def print_row(start: str, results: Sequence[Result], truth: bool = True) -> None
     print(f"| {start} | {_samples(results)} | {' | '.join(cells)} |", flush=True)
 
 
-def floor(fitted: Sequence[Result]) -> float:
+def floor(fitted: Sequence[Replicate]) -> float:
     """The median absolute relative error of tau1 that knowing its expectation exactly would leave.
 
     The spread of the truth over the samples will not do: it also holds which uniques were drawn, which an
@@ -179,12 +177,12 @@ def floor(fitted: Sequence[Result]) -> float:
     return MEDIAN_OF_ABSOLUTE_NORMAL * float(np.median(shares))
 
 
-def _taus(fitted: Iterable[Result]) -> tuple[list[Interval], list[Interval]]:
+def _taus(fitted: Iterable[Replicate]) -> tuple[list[Interval], list[Interval]]:
     both = [(result.tau1, result.tau2) for result in fitted]
     return [one for one, _ in both if one is not None], [two for _, two in both if two is not None]
 
 
-def _samples(results: Sequence[Result]) -> str:
+def _samples(results: Sequence[Replicate]) -> str:
     odd = {status: sum(r.status == status for r in results) for status in ("failed", "not-converged")}
     words = [f"{count} {status}" for status, count in odd.items() if count]
     return f"{len(results)} ({', '.join(words)})" if words else str(len(results))
@@ -213,13 +211,11 @@ def _covered(taus: Sequence[Interval]) -> str:
 
 def report_comparison(options: argparse.Namespace) -> None:
     """All compared models on one sample of each table: tau, ranking and calibration."""
-    tasks = [
-        Task(name, COMPARED_SIZE, COMPARED_SEED, model=model)
-        for model in COMPARED[::-1]
-        for name in options.tables
+    trials = [
+        Trial(name, COMPARED_SIZE, COMPARED_SEED, model) for model in COMPARED[::-1] for name in options.tables
     ]
-    found = run_tasks(tasks, options.folder, options.cache, options.jobs)
-    places = {(task.table, task.model): result for task, result in found.items()}
+    found = run_remembered(trials, options.folder, options.cache, options.jobs)
+    places = {(trial.population, trial.model): result for trial, result in found.items()}
     ordered = [(place, places[place]) for place in _by_table(options.tables) if place in places]
     print("| table | model | tau1 | interval | truth | error | tau2 | interval | truth | error", end="")
     print(" | AUC | calibration error | by chance | seconds |\n" + "|---" * 14 + "|")
@@ -228,10 +224,14 @@ def report_comparison(options: argparse.Namespace) -> None:
     print("\nCalibration: mean r1 / share of population uniques (sample uniques), by r1:")
     print(f"\n| table | model | {' | '.join(_tenths())} |\n|---|---|{'---|' * BINS}")
     for (name, model), result in ordered:
-        if result.bins:
-            print(f"| {name} | {model} | {_binned(result.bins)} |")
+        if result.calibration_r1:
+            print(f"| {name} | {model} | {_binned(result.calibration_r1)} |")
     for model in COMPARED:
-        bins = [result.bins for (_, its_model), result in ordered if its_model == model and result.bins]
+        bins = [
+            result.calibration_r1
+            for (_, its_model), result in ordered
+            if its_model == model and result.calibration_r1
+        ]
         if bins:
             pooled = np.sum(bins, axis=0)
             print(f"| all | {model} | {_binned(pooled.tolist())} |")
@@ -241,29 +241,16 @@ def _by_table(tables: Iterable[str]) -> Iterable[tuple[str, str]]:
     return ((name, model) for name in tables for model in COMPARED)
 
 
-def _compared(result: Result) -> str:
-    if result.tau1 is None or result.tau2 is None or result.bins is None:
+def _compared(result: Replicate) -> str:
+    if result.tau1 is None or result.tau2 is None or result.auc_r1 is None:
         return f"{result.status}: {result.verdict}" + " |" * 11
     taus = (
         f"{tau.estimate:,.0f} | {tau.low:,.0f}-{tau.high:,.0f} | {tau.truth:,.0f} | {tau.relative_error:+.0%}"
         for tau in (result.tau1, result.tau2)
     )
-    error, by_chance = calibration_error(result.bins), calibration_by_chance(result.bins)
-    found = f"{result.auc:.3f} | {error:.4f} | {by_chance:.4f} | {result.seconds:.1f}"
+    error, by_chance = calibration_error(result.calibration_r1), calibration_by_chance(result.calibration_r1)
+    found = f"{result.auc_r1:.3f} | {error:.4f} | {by_chance:.4f} | {result.seconds:.1f}"
     return " | ".join((*taus, found))
-
-
-def calibration_error(bins: Sequence[Sequence[float]]) -> float:
-    """The mean over the sample uniques of |mean r1 - share of population uniques| of their tenth of r1."""
-    size, r1_sum, ones = np.array(bins, dtype=np.float64).T
-    return float(np.abs(r1_sum - ones).sum() / size.sum())
-
-
-def calibration_by_chance(bins: Sequence[Sequence[float]]) -> float:
-    """What the calibration error of exact risks would be: the mean of |normal| with each tenth's deviation."""
-    size, r1_sum, _ = np.array(bins, dtype=np.float64).T
-    mean = np.divide(r1_sum, size, out=np.zeros_like(size), where=size > 0)
-    return float(np.sqrt(2 / np.pi * size * mean * (1 - mean)).sum() / size.sum())
 
 
 def _binned(bins: Iterable[Sequence[float]]) -> str:
@@ -280,20 +267,20 @@ def report_zeros(options: argparse.Namespace) -> None:
     """The same samples with and without declared structural zeros."""
     seeds = options.seeds or ZEROS_SEEDS
     tables = [name for name in options.tables if name in ZEROS]
-    tasks = [
-        Task(name, int(size), seed + 1, zeros=zeros)
+    trials = [
+        Trial(f"{name}{suffix}", int(size), seed + 1, MODEL)
         for size in ZEROS_SIZES
         for name in tables
-        for zeros in ("", ZEROS[name])
+        for suffix in ("", WITH_ZEROS)
         for seed in range(seeds)
     ]
-    found = run_tasks(tasks, options.folder, options.cache, options.jobs)
+    found = run_remembered(trials, options.folder, options.cache, options.jobs, ZEROS)
     print(HEAD.format("table | n | zeros"))
     print(RULE.format("---|---|---"))
     for name in tables:
         for size in ZEROS_SIZES:
-            for words, chosen in (("none", _without), ("declared", _with)):
-                results = [r for task, r in found.items() if _of(task, name, int(size)) and chosen(task)]
+            for words, suffix in (("none", ""), ("declared", WITH_ZEROS)):
+                results = [r for trial, r in found.items() if _of(trial, f"{name}{suffix}", int(size))]
                 print_row(f"{name} | {int(size):,} | {words}", results)
     print("\n```yaml")
     for name in tables:
@@ -305,27 +292,20 @@ def report_weights(options: argparse.Namespace) -> None:
     """Stratified samples of equal sizes, the weights given or not."""
     seeds = options.seeds or WEIGHTS_SEEDS
     tables = [name for name in options.tables if name in STRATA]
-    tasks = [
-        Task(name, WEIGHTS_SIZE, seed + 1, stratum=STRATA[name], blind=blind)
+    trials = [
+        Trial(name, WEIGHTS_SIZE, seed + 1, MODEL, Stratified((STRATA[name],), "equal", weighted))
         for name in tables
-        for blind in (False, True)
+        for weighted in (True, False)
         for seed in range(seeds)
     ]
-    found = run_tasks(tasks, options.folder, options.cache, options.jobs)
+    found = run_remembered(trials, options.folder, options.cache, options.jobs)
     print(HEAD.format("table | strata | weights"))
     print(RULE.format("---|---|---"))
     for name in tables:
-        for words, blind in (("given", False), ("ignored", True)):
-            results = [result for task, result in found.items() if task.table == name and task.blind is blind]
+        for words, weighted in (("given", True), ("ignored", False)):
+            design = Stratified((STRATA[name],), "equal", weighted)
+            results = [r for trial, r in found.items() if trial.population == name and trial.design == design]
             print_row(f"{name} | {STRATA[name]} | {words}", results)
-
-
-def _with(task: Task) -> bool:
-    return bool(task.zeros)
-
-
-def _without(task: Task) -> bool:
-    return not task.zeros
 
 
 if __name__ == "__main__":

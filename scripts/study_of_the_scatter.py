@@ -17,7 +17,7 @@ from itertools import pairwise, product
 from multiprocessing import get_context
 
 import numpy as np
-from real_tables import BY_NAME, DEFAULT_FOLDER, Population, read_population
+from real_tables import BY_NAME, DEFAULT_FOLDER, read_population, sampled
 from scipy import special
 from scipy.optimize import brentq, minimize
 from scipy.stats import nbinom
@@ -30,6 +30,7 @@ from keyhole.models.sequential.order import key_orders
 from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.poisson import PoissonUnsampled
 from keyhole.population.unsampled import UnsampledCounts
+from keyhole.validation.population import KnownPopulation
 
 SIZES, FIRST_SEED, ORDERS = ("500", "1,000", "2,000", "5,000", "10,000", "5%"), 201, 3
 FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -89,16 +90,16 @@ def main() -> None:
 
 
 @cache
-def population(name: str) -> Population:
+def population(name: str) -> KnownPopulation:
     return read_population(BY_NAME[name], DEFAULT_FOLDER)
 
 
 def study(place: tuple[int, str, str]) -> Studied:
     """Fit one sample in all orders."""
     seed, size, name = place
-    people = len(population(name).people)
+    people = len(population(name))
     records = round(people / 20) if size == "5%" else int(size.replace(",", ""))
-    sample, truth = population(name).sampled(records, seed)
+    sample, truth = sampled(population(name), records, seed)
     observed, rng, unique = Observed.of(sample), np.random.default_rng(seed), sample.table.uniques
     laws = [fit_joint(observed, order, None, rng=rng) for order in key_orders(observed, ORDERS)]
     moments = np.stack([law.moments[unique] for law in laws])

@@ -1,0 +1,196 @@
+"""How far is each model from the truth on every real population whose truth is known? Prints a Markdown table.
+
+    python scripts/validate_real_tables.py --journal FILE [--models all|A,B] [--tables NAMES] [--sizes 1000,5%]
+        [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S]
+
+Sample r of a table is drawn as its SOURCE.md says, with seed r. Every table and size gets its first replicates of
+a model before any gets its last, quick models first, so a run that is stopped early is useful; replicates are
+remembered in the journal, and the same command goes on. --jobs 0 prints what is remembered and fits nothing.
+Models that take longer than --slow-seconds a fit get --slow-replicates only. Populations that are not on this
+machine are skipped. Progress is on stderr.
+"""
+
+import argparse
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, is_here, read_population
+
+import keyhole
+from keyhole.errors import InputError
+from keyhole.models.catalogue import CATALOGUE
+from keyhole.validation.assessor import assessors
+from keyhole.validation.in_words import ending_in_words
+from keyhole.validation.journal import Journal
+from keyhole.validation.measures import Measures, TauMeasures, measure
+from keyhole.validation.population import KnownPopulation
+from keyhole.validation.replicate import Replicate, Trial
+from keyhole.validation.runner import Workers, in_turn, run_trials
+from keyhole.validation.sizes import sample_sizes
+
+HEAD = (
+    "| table | n | model | replicates | failed | not converged"
+    " | true tau1 | bias | error | covered | width | true tau2 | bias | error | covered | width | AUC | seconds |"
+)
+RULE = "|---" * 18 + "|"
+EXPLAINED = (
+    "true: median over the samples; bias: mean estimate over mean truth - 1; error: median absolute relative "
+    "error; covered: share of 95% intervals that hold the truth; width: their mean width; AUC: of r1, mean; "
+    "seconds: median by the clock of a fit and its risk. Fits that did not converge are in all measures."
+)
+
+
+def main() -> None:
+    """Fit what is not remembered, then print the rows and where they come from."""
+    options = arguments()
+    populations = {name: read_population(BY_NAME[name], options.folder) for name in options.tables}
+    journal = Journal(options.journal, origin())
+    results = fit(options, populations, journal)
+    keys = [trial.key(populations[trial.population]) for trial in results]
+    print(provenance(journal, keys))
+    print(f"\n{EXPLAINED}\n\n{HEAD}\n{RULE}")
+    order = {name: place for place, name in enumerate(("auto", *CATALOGUE))}
+    rows = measure(results)
+    for name in options.tables:
+        own = [one for one in rows if one.population == name]
+        for one in sorted(own, key=lambda one: (one.size, order[one.model])):
+            print(row(one))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Every model against the truth on real tables.")
+    parser.add_argument("--journal", type=Path, default=ROOT / ".cache" / "validation.jsonl")
+    parser.add_argument("--models", default="all", help="names, with commas between them; all has auto in it")
+    parser.add_argument("--model-option", action="append", default=[], metavar="MODEL.NAME=VALUE")
+    parser.add_argument("--tables", default=",".join(DECLARED), help="names, with commas between them")
+    parser.add_argument("--sizes", default="1000,5000,10000,5%", help="numbers, or percentages of the population")
+    parser.add_argument("--replicates", type=int, default=50, help="samples of each size")
+    parser.add_argument("--slow-replicates", type=int, default=20, help="samples where a model is slow")
+    parser.add_argument("--slow-seconds", type=float, default=10.0, help="a fit that takes longer is slow")
+    parser.add_argument("--jobs", type=int, default=2, help="processes; 0 to print what is remembered")
+    parser.add_argument("--max-seconds", type=float, help="begin no fit after so long")
+    parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="where the populations are")
+    options = parser.parse_args()
+    options.tables = options.tables.split(",")
+    if unknown := sorted(set(options.tables) - set(BY_NAME)):
+        parser.error(f"unknown tables {', '.join(unknown)}; there are {', '.join(BY_NAME)}")
+    try:
+        options.models = assessors(options.models.split(","))
+    except InputError as error:
+        parser.error(str(error))
+    options.tables = [name for name in options.tables if is_here(name, options.folder)]
+    options.journal.parent.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def fit(
+    options: argparse.Namespace, populations: dict[str, KnownPopulation], journal: Journal
+) -> dict[Trial, Replicate]:
+    """First as many replicates as slow models get, then the others of those that are not slow."""
+    begun = monotonic()
+
+    def run(trials: Sequence[Trial]) -> dict[Trial, Replicate]:
+        left = None if options.max_seconds is None else options.max_seconds - (monotonic() - begun)
+        return run_trials(
+            in_turn(trials), populations, journal=journal, workers=Workers(options.jobs, None, left), ended=tell
+        )
+
+    first = min(options.slow_replicates, options.replicates)
+    places = [
+        (name, size, model)
+        for name, population in populations.items()
+        for size in sample_sizes(options.sizes.split(","), len(population))
+        for model in options.models
+    ]
+    results = run([trial(options, *place, seed) for place in places for seed in range(1, first + 1)])
+    quick = {
+        (one.population, one.size, one.model)
+        for one in measure(results)
+        if one.seconds_per_fit is not None and one.seconds_per_fit <= options.slow_seconds
+    }
+    further = [place for place in places if place in quick]
+    seeds = range(first + 1, options.replicates + 1)
+    return results | run([trial(options, *place, seed) for place in further for seed in seeds])
+
+
+def trial(options: argparse.Namespace, name: str, size: int, model: str, seed: int) -> Trial:
+    own = [given.removeprefix(f"{model}.") for given in options.model_option if given.startswith(f"{model}.")]
+    pairs = tuple((one.partition("=")[0], one.partition("=")[2]) for one in own)
+    return Trial(name, size, seed, model, options=pairs)
+
+
+def tell(trial: Trial, replicate: Replicate, done: int, total: int) -> None:
+    print(f"{done}/{total} {ending_in_words(trial, replicate)}", file=sys.stderr, flush=True)
+
+
+def row(one: Measures) -> str:
+    """One line of the table."""
+    start = [one.population, f"{one.size:,}", one.model, str(one.replicates), str(one.failed)]
+    if one.tau1 is None or one.tau2 is None:
+        return f"| {' | '.join(start)} |" + " |" * 13
+    auc = "" if one.auc_r1 is None else f"{one.auc_r1:.3f}"
+    cells = [*start, str(one.not_converged), *columns(one.tau1), *columns(one.tau2), auc]
+    return f"| {' | '.join(cells)} | {one.seconds_per_fit:.1f} |"
+
+
+def columns(tau: TauMeasures) -> list[str]:
+    return [
+        f"{tau.median_truth:,.0f}",
+        f"{tau.relative_bias:+.1%}",
+        f"{tau.median_abs_relative_error:.1%}",
+        f"{tau.coverage:.0%}",
+        f"{tau.mean_width:,.0f}",
+    ]
+
+
+def origin() -> dict[str, str]:
+    """Where a replicate that is run now comes from."""
+    return {"commit": commit(), "when": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine()}
+
+
+def commit() -> str:
+    """The commit of this folder, with a mark where files of the package differ from it."""
+    try:
+        head = subprocess.run(
+            ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head.stdout.strip()
+
+
+def machine() -> str:
+    names = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
+    cores = f"{len(names)} cores" if names else "cores unknown"
+    return f"{names[0] if names else platform.machine()}, {cores}, {platform.system()}"
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.is_file() else []
+
+
+def provenance(journal: Journal, keys: Sequence[str]) -> str:
+    """What was run, when, where and by which code."""
+    origins = [journal.origin_of(key) for key in keys]
+    told = {name: sorted({one[name] for one in origins if name in one}) for name in ("commit", "when", "machine")}
+    return (
+        f"Keyhole {keyhole.__version__}, Python {platform.python_version()}, NumPy {np.__version__}; replicates "
+        f"of commit {', '.join(told['commit'])}, run on {' and '.join(told['when'])}; "
+        f"{'; '.join(told['machine'])}. Sample r is drawn with seed r = 1, 2, ...; {len(keys):,} replicates. "
+        f"Printed by `{shlex.join(['python', 'scripts/validate_real_tables.py', *sys.argv[1:]])}`."
+    )
+
+
+if __name__ == "__main__":
+    main()
