@@ -15,6 +15,7 @@ from keyhole.cli.keys import keys
 from keyhole.cli.models import models
 from keyhole.cli.synthesize import synthesize
 from keyhole.cli.synthetic_risk import synthetic_risk
+from keyhole.cli.validate import validate
 from keyhole.cli.zeros import zeros
 from keyhole.errors import DisclosureRiskError
 
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(assess)
 app.command("compare", help="Run several models on the same file and show where they agree.")(assess)
+app.command()(validate)
 app.command()(synthesize)
 app.command("synthetic-risk")(synthetic_risk)
 app.command()(models)

@@ -54,8 +54,8 @@ def _data(sample: Sample) -> dict[str, object]:
         "sampling_fraction": sample.sampling_fraction,
         "keys": [key.name for key in sample.table.keys],
         "levels": list(sample.table.levels),
-        "cells": _number(sample.table.size),
-        "admissible_cells": _number(sample.admissible_cells),
+        "cells": cells_number(sample.table.size),
+        "admissible_cells": cells_number(sample.admissible_cells),
         "occupied_cells": sample.table.occupied,
         "sample_uniques": sample.uniques,
     }
@@ -125,7 +125,8 @@ def _path(found: ModelPath) -> dict[str, object]:
     }
 
 
-def _number(cells: int) -> float | None:
+def cells_number(cells: int) -> float | None:
+    """A number of cells, or null where it is beyond all floats."""
     # A table of forty keys has more cells than a float can count, yet the field must stay a number or null.
     try:
         return float(cells)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from keyhole.errors import UnknownModel
 from keyhole.inference.chain_settings import ChainSettings
 from keyhole.models.catalogue import CATALOGUE, automatic, model_named
 from keyhole.population.sample import Sample
@@ -45,6 +46,8 @@ def settings_of(name: str, options: Mapping[str, object] | None = None) -> dict[
         There is no such model, or it has no such option.
     """
     if name == AUTO:
+        if options:
+            raise UnknownModel(f"auto has no option {next(iter(options))!r}; it chooses for itself.")
         return {one: dict(model_named(one).settings) for one in automatic()}
     return dict(model_named(name, **(options or {})).settings)
 

@@ -1,0 +1,264 @@
+"""What a validation says, before it becomes text or a page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import isfinite
+
+from scipy.stats import binom
+
+from keyhole.report.provenance import PACKAGES, _versions
+from keyhole.report.words import clean, count, duration, listed, percent, plural, without_secrets
+from keyhole.validation.measures import Measures, TauMeasures
+from keyhole.validation.study import Validation
+
+LEVEL, DOUBT = 0.95, 0.025
+"""What intervals claim, and how unlikely a coverage must be before the claim is doubted."""
+
+DESIGNS = {"srs": "simple random samples", "bernoulli": "Bernoulli samples", "stratified": "stratified samples"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One model on samples of one size, in words."""
+
+    measures: Measures
+    tau1: "TauLine | None"
+    tau2: "TauLine | None"
+
+    @property
+    def model(self) -> str:
+        return self.measures.model
+
+    @property
+    def ended(self) -> str:
+        """How many replicates there are, and how many of them are in doubt."""
+        odd = [
+            f"{number} {words}"
+            for number, words in (
+                (self.measures.failed, "failed"),
+                (self.measures.not_converged, "not converged"),
+            )
+            if number
+        ]
+        return f"{count(self.measures.replicates)} ({', '.join(odd)})" if odd else count(self.measures.replicates)
+
+    @property
+    def seconds(self) -> str:
+        found = self.measures.seconds_per_fit
+        return "" if found is None else duration(found)
+
+    @property
+    def auc(self) -> str:
+        return "" if self.measures.auc_r1 is None else f"{self.measures.auc_r1:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class TauLine:
+    """Errors and coverage of tau1 or tau2; ``keeps`` is whether 95% is not in doubt."""
+
+    truth: str
+    bias: str
+    error: str
+    covered: str
+    width: str
+    keeps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BySize:
+    """All models on samples of one size, and what they amount to."""
+
+    size: int
+    summary: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """All that the page and the summary say."""
+
+    source: str
+    command: str
+    headline: str
+    summary: tuple[str, ...]
+    sizes: tuple[BySize, ...]
+    keys: tuple[tuple[str, int], ...]
+    people: int
+    occupied: int
+    uniques: int
+    design: str
+    replicates: int
+    seeds: tuple[int, int]
+    complete: bool
+    failures: tuple[str, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+    when: datetime
+    versions: tuple[tuple[str, str], ...]
+
+
+def compose_validation(
+    found: Validation, *, source: str, command: str, warnings: Sequence[str] = (), when: datetime | None = None
+) -> ValidationReport:
+    """Put the measures of a validation into words."""
+    measures, study, table = found.measures, found.study, found.population.table
+    sizes = tuple(
+        by_size([one for one in measures if one.size == size])
+        for size in dict.fromkeys(one.size for one in measures)
+    )
+    return ValidationReport(
+        source=clean(without_secrets(source)),
+        command=clean(without_secrets(command)),
+        headline=_headline(measures),
+        summary=_summary(found),
+        sizes=sizes,
+        keys=tuple((clean(key.name), len(key)) for key in table.keys),
+        people=len(found.population),
+        occupied=table.occupied,
+        uniques=len(table.uniques),
+        design=_design(study.design.settings),
+        replicates=study.replicates,
+        seeds=(study.seed, study.seed + study.replicates - 1),
+        complete=found.complete,
+        failures=_failures(measures),
+        warnings=tuple(map(clean, warnings)),
+        seconds=sum(one.total_seconds for one in measures),
+        when=when or datetime.now(UTC),
+        versions=_versions((*PACKAGES, "joblib")),
+    )
+
+
+def keeps_level(coverage: float, replicates: int, level: float = LEVEL) -> bool:
+    """Whether so low a coverage is no surprise for intervals that hold the truth with probability ``level``.
+
+    Examples
+    --------
+    >>> keeps_level(0.92, 100), keeps_level(0.89, 100), keeps_level(0.89, 20)
+    (True, False, True)
+    """
+    return bool(binom.cdf(round(coverage * replicates), replicates, level) > DOUBT)
+
+
+def by_size(measures: Sequence[Measures]) -> BySize:
+    """The models of one size, those with the smallest error of tau1 first, failed ones last."""
+    ordered = sorted(measures, key=_error)
+    nearest = next((one for one in ordered if one.tau1 is not None), None)
+    kept = [one.model for one in ordered if _keeps(one)]
+    words = [] if nearest is None else [_nearest(nearest)]
+    words.append(_kept(kept, sum(one.tau1 is not None for one in ordered)))
+    return BySize(measures[0].size, " ".join(words), tuple(map(_line, ordered)))
+
+
+def signed(share: float) -> str:
+    """A relative error with its sign.
+
+    Examples
+    --------
+    >>> signed(0.1234), signed(-0.004), signed(2.5), signed(float("inf"))
+    ('+12%', '-0.4%', '+250%', 'infinite')
+    """
+    if not isfinite(share):
+        return "infinite"
+    return f"{share:+.1%}" if abs(share) < 0.0995 else f"{share:+.0%}"
+
+
+def _line(one: Measures) -> Line:
+    number = one.replicates - one.failed
+    return Line(one, *(None if tau is None else _tau(tau, number) for tau in (one.tau1, one.tau2)))
+
+
+def _tau(tau: TauMeasures, number: int) -> TauLine:
+    return TauLine(
+        truth=f"{tau.mean_truth:,.1f}" if tau.mean_truth < 100 else f"{tau.mean_truth:,.0f}",
+        bias=signed(tau.relative_bias),
+        error=signed(tau.median_abs_relative_error).removeprefix("+"),
+        covered=f"{tau.coverage:.0%}",
+        width=f"{tau.mean_width:,.1f}" if tau.mean_width < 100 else f"{tau.mean_width:,.0f}",
+        keeps=keeps_level(tau.coverage, number),
+    )
+
+
+def _error(one: Measures) -> float:
+    return float("inf") if one.tau1 is None else one.tau1.median_abs_relative_error
+
+
+def _keeps(one: Measures) -> bool:
+    number = one.replicates - one.failed
+    taus = (one.tau1, one.tau2)
+    return all(tau is not None and keeps_level(tau.coverage, number) for tau in taus)
+
+
+def _nearest(one: Measures) -> str:
+    if one.tau1 is None or one.tau2 is None:
+        return ""
+    return (
+        f"{one.model} came nearest: half of its errors of tau1 were within "
+        f"{_within(one.tau1)}, of tau2 within {_within(one.tau2)}."
+    )
+
+
+def _within(tau: TauMeasures) -> str:
+    error = tau.median_abs_relative_error
+    return percent(error) if error < 1 else signed(error).removeprefix("+")
+
+
+def _kept(models: Sequence[str], fitted: int) -> str:
+    if not models:
+        return "No model's intervals held the truth as often as 95% claims."
+    if len(models) == fitted:
+        words = "every model" if fitted > 1 else "the model"
+        return f"The intervals of {words} held the truth about as often as they claim."
+    return f"Intervals held the truth about as often as they claim for {listed(models)}."
+
+
+def _headline(measures: Sequence[Measures]) -> str:
+    """The model whose error of tau1 is smallest where it is largest, over the sizes."""
+    worst: dict[str, float] = {}
+    for one in measures:
+        worst[one.model] = max(worst.get(one.model, 0.0), _error(one))
+    fitted = {model: error for model, error in worst.items() if error < float("inf")}
+    if not fitted:
+        return "No model gave an estimate on every size"
+    best = min(fitted, key=lambda model: fitted[model])
+    own = [one for one in measures if one.model == best and one.tau1 is not None]
+    covered = sum(round(one.tau1.coverage * (one.replicates - one.failed)) for one in own if one.tau1)
+    number = sum(one.replicates - one.failed for one in own)
+    start = best if len(worst) == 1 else f"{best} came nearest"
+    error = f"{fitted[best]:.1%}" if fitted[best] < 0.0995 else f"{fitted[best]:.0%}"
+    return (
+        f"{start}: median error of tau1 {error}, {count(covered)} of {plural(number, 'interval')} held the truth"
+    )
+
+
+def _summary(found: Validation) -> tuple[str, ...]:
+    study, models = found.study, len({one.model for one in found.measures})
+    sizes = listed([count(size) for size in study.sizes])
+    words = [
+        f"{plural(study.replicates, 'sample')} of {sizes} records each, from a population of "
+        f"{count(len(found.population))} people who are all known. Every sample was shown to "
+        f"{plural(models, 'model')}, and the estimates were compared with the truth."
+    ]
+    if not found.complete:
+        words.append(
+            f"Only {count(len(found.results))} of {plural(found.planned, 'fit')} ended before the time was over: "
+            "take what follows as preliminary."
+        )
+    return tuple(words)
+
+
+def _design(settings: object) -> str:
+    told = dict(settings)  # type: ignore[call-overload]
+    words = DESIGNS[told["design"]]
+    if told["design"] != "stratified":
+        return words
+    share = "in proportion to their people" if told["allocation"] == "proportional" else "equally many from each"
+    return f"{words} by {clean(listed(told['columns']))}, {share}"
+
+
+def _failures(measures: Sequence[Measures]) -> tuple[str, ...]:
+    return tuple(
+        f"{one.model}, n = {count(one.size)}: {plural(number, 'time')}: {clean(words)}"
+        for one in measures
+        for words, number in one.faults.items()
+    )
