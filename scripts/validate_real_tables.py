@@ -43,7 +43,7 @@ RULE = "|---" * 18 + "|"
 EXPLAINED = (
     "true: median over the samples; bias: mean estimate over mean truth - 1; error: median absolute relative "
     "error; covered: share of 95% intervals that hold the truth; width: their mean width; AUC: of r1, mean; "
-    "seconds: median by the clock of a fit and its risk. Fits that did not converge are in all measures."
+    "seconds: median processor time of a fit and its risk. Fits that did not converge are in all measures."
 )
 
 
@@ -73,7 +73,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", default="1000,5000,10000,5%", help="numbers, or percentages of the population")
     parser.add_argument("--replicates", type=int, default=50, help="samples of each size")
     parser.add_argument("--slow-replicates", type=int, default=20, help="samples where a model is slow")
-    parser.add_argument("--slow-seconds", type=float, default=10.0, help="a fit that takes longer is slow")
+    parser.add_argument(
+        "--slow-seconds", type=float, default=10.0, help="a fit that takes more processor time is slow"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes; 0 to print what is remembered")
     parser.add_argument("--max-seconds", type=float, help="begin no fit after so long")
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="where the populations are")
@@ -113,7 +115,7 @@ def fit(
     quick = {
         (one.population, one.size, one.model)
         for one in measure(results)
-        if one.seconds_per_fit is not None and one.seconds_per_fit <= options.slow_seconds
+        if one.processor_seconds_per_fit is not None and one.processor_seconds_per_fit <= options.slow_seconds
     }
     further = [place for place in places if place in quick]
     seeds = range(first + 1, options.replicates + 1)
@@ -137,7 +139,7 @@ def row(one: Measures) -> str:
         return f"| {' | '.join(start)} |" + " |" * 13
     auc = "" if one.auc_r1 is None else f"{one.auc_r1:.3f}"
     cells = [*start, str(one.not_converged), *columns(one.tau1), *columns(one.tau2), auc]
-    return f"| {' | '.join(cells)} | {one.seconds_per_fit:.1f} |"
+    return f"| {' | '.join(cells)} | {one.processor_seconds_per_fit:.1f} |"
 
 
 def columns(tau: TauMeasures) -> list[str]:

@@ -31,7 +31,9 @@ if __name__ == "__main__":
 
 
 def timeless(text: str) -> dict[str, object]:
-    told: dict[str, object] = json.loads(text, object_hook=lambda one: {**one, "seconds_per_fit": None})
+    told: dict[str, object] = json.loads(
+        text, object_hook=lambda one: {**one, "seconds_per_fit": 0, "processor_seconds_per_fit": 0}
+    )
     return told
 
 

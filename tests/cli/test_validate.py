@@ -55,6 +55,7 @@ class Result(BaseModel):
     false_negative_rate: list[Share]
     missed_at_false_positive_rate: list[Share]
     seconds_per_fit: float | None
+    processor_seconds_per_fit: float | None
 
 
 class Population(BaseModel):

@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 
 from keyhole.inference.model_path import ModelPath, PathStep
+from keyhole.keys.variable import KeyVariable
 from keyhole.population.sample import Sample
 from keyhole.report.content import compose
 from keyhole.report.html import render_html
+from keyhole.report.validation_content import compose_validation
+from keyhole.report.validation_html import render_validation_html
 from keyhole.risk.compare import Comparison
 from keyhole.risk.truth import Truth
+from keyhole.validation.population import KnownPopulation
+from keyhole.validation.study import Study, validate
 
 pytestmark = pytest.mark.browser
 
@@ -89,6 +94,18 @@ def path_file(
     return path
 
 
+@pytest.fixture(scope="module")
+def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    keys = tuple(KeyVariable(name, tuple(map(str, range(9)))) for name in "ABC")
+    people = KnownPopulation.from_codes(keys, np.random.default_rng(1).binomial(8, 0.3, (3000, 3)))
+    models = ("benedetti-franconi", "independence", "poisson-inverse-gaussian", "slide-negative-binomial")
+    found = validate(Study((100, 400), models, replicates=2), people)
+    path = tmp_path_factory.mktemp("validation") / "report.html"
+    content = compose_validation(found, source="register.csv", command="keyhole validate register.csv " * 9)
+    path.write_text(render_validation_html(content), "utf-8")
+    return path
+
+
 class Visit:
     """A page open in the browser, with what it logged and what it asked the network for."""
 
@@ -127,6 +144,19 @@ def test_the_accessibility_check_finds_nothing(browser: Any, page_file: Path, wi
         visit.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         found = axe.run(visit.page)
     assert found.response["violations"] == [], found.generate_report()
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_a_validation_is_accessible_and_readable(browser: Any, validation_file: Path, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with Visit(browser, validation_file, width) as visit:
+        visit.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found = axe.run(visit.page)
+        assert found.response["violations"] == [], found.generate_report()
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert visit.page.evaluate(SMALLEST_TEXT) >= 10
+        assert visit.page.evaluate(CUT_OFF) == []
+        assert (visit.logged, visit.asked) == ([], [])
 
 
 @pytest.mark.parametrize("which", ["page_file", "hostile_file"])

@@ -53,6 +53,7 @@ def _result(one: Measures) -> dict[str, object]:
         "false_negative_rate": plain(one.false_negatives),
         "missed_at_false_positive_rate": plain(one.missed),
         "seconds_per_fit": plain(one.seconds_per_fit),
+        "processor_seconds_per_fit": plain(one.processor_seconds_per_fit),
     }
 
 

@@ -18,6 +18,9 @@ from keyhole.risk.estimate import RiskAssessment
 
 AUTO = "auto"
 
+MEMBERS = ("sequential-logit", "latent-class")
+"""What auto is made of."""
+
 SLOWER = (AUTO, "sequential-logit", "lasso", "skinner-shlomo")
 """Models without chains that take seconds or minutes."""
 
@@ -45,7 +48,7 @@ def settings_of(name: str, options: Mapping[str, object] | None = None) -> dict[
     UnknownModel
         There is no such model, or it has no such option.
     """
-    if name == AUTO:
+    if name == AUTO and AUTO not in CATALOGUE:
         if options:
             raise UnknownModel(f"auto has no option {next(iter(options))!r}; it chooses for itself.")
         return {one: dict(model_named(one).settings) for one in automatic()}
@@ -54,7 +57,7 @@ def settings_of(name: str, options: Mapping[str, object] | None = None) -> dict[
 
 def assess(name: str, options: Mapping[str, object], sample: Sample, seed: int) -> RiskAssessment | None:
     """What a model says of a sample; None where auto recommends nothing."""
-    if name != AUTO:
+    if name != AUTO or AUTO in CATALOGUE:
         return assess_risk(model_named(name, **options), sample, seed=seed)
     weighted = sample.table.weights is not None
     comparison = compare_models([model_named(one) for one in automatic(weighted=weighted)], sample, seed=seed)
@@ -71,11 +74,12 @@ def assess(name: str, options: Mapping[str, object], sample: Sample, seed: int) 
 
 @cache
 def source_digest(name: str) -> str:
-    """Changes when the files beside a model change; for auto, those of its candidates and of what chooses."""
-    if name == AUTO:
+    """Changes when the files beside a model change; for auto, those of its members and of what chooses."""
+    if name == AUTO and AUTO not in CATALOGUE:
         folders = {_folder(type(model_named(one))) for one in automatic(weighted=True)} | {_folder(compare)}
     else:
-        folders = {_folder(type(model_named(name)))}
+        members = MEMBERS if name == AUTO else ()
+        folders = {_folder(type(model_named(one))) for one in (name, *members)}
     whole = hashlib.sha256()
     for file in sorted(file for folder in folders for file in folder.glob("*.py")):
         whole.update(file.read_bytes())

@@ -87,8 +87,8 @@ class Measures:
         and among those that are.
     missed
         Mean share of population uniques missed, at shares of false positives given by `KAPPAS`.
-    seconds_per_fit
-        The median, by the clock.
+    seconds_per_fit, processor_seconds_per_fit
+        Medians, by the clock and of the processors; the latter hardly depends on what else the machine does.
     """
 
     population: str
@@ -107,6 +107,7 @@ class Measures:
     false_negatives: tuple[float, ...]
     missed: tuple[float, ...]
     seconds_per_fit: float | None
+    processor_seconds_per_fit: float | None
     total_seconds: float
 
 
@@ -146,6 +147,7 @@ def _measure(population: str, model: str, size: int, replicates: Sequence[Replic
         false_negatives=_shares([one.false_negatives for one in fitted], alone),
         missed=_mean([one.missed for one in fitted if one.missed]),
         seconds_per_fit=float(np.median([one.seconds for one in fitted])) if fitted else None,
+        processor_seconds_per_fit=float(np.median([one.processor_seconds for one in fitted])) if fitted else None,
         total_seconds=math.fsum(one.seconds for one in replicates),
     )
 
