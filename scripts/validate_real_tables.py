@@ -1,7 +1,7 @@
 """How far is each model from the truth on every real population whose truth is known? Prints a Markdown table.
 
     python scripts/validate_real_tables.py --journal FILE [--models all|A,B] [--tables NAMES] [--sizes 1000,5%]
-        [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S]
+        [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S] [--model-option hdp.max_seconds=600]
 
 Sample r of a table is drawn as its SOURCE.md says, with seed r. Every table and size gets its first replicates of
 a model before any gets its last, quick models first, so a run that is stopped early is useful; replicates are
@@ -26,7 +26,7 @@ from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, is_here, read_p
 import keyhole
 from keyhole.errors import InputError
 from keyhole.models.catalogue import CATALOGUE
-from keyhole.validation.assessor import assessors
+from keyhole.validation.assessor import assessors, slowness
 from keyhole.validation.in_words import ending_in_words
 from keyhole.validation.journal import Journal
 from keyhole.validation.measures import Measures, TauMeasures, measure
@@ -95,31 +95,35 @@ def arguments() -> argparse.Namespace:
 def fit(
     options: argparse.Namespace, populations: dict[str, KnownPopulation], journal: Journal
 ) -> dict[Trial, Replicate]:
-    """First as many replicates as slow models get, then the others of those that are not slow."""
+    """Group by group, quick models first: as many replicates as slow models get, then the others of quick ones."""
     begun = monotonic()
 
-    def run(trials: Sequence[Trial]) -> dict[Trial, Replicate]:
+    def run(places: Sequence[tuple[str, int, str]], seeds: range) -> dict[Trial, Replicate]:
         left = None if options.max_seconds is None else options.max_seconds - (monotonic() - begun)
+        trials = in_turn(trial(options, *place, seed) for place in places for seed in seeds)
         return run_trials(
-            in_turn(trials), populations, journal=journal, workers=Workers(options.jobs, None, left), ended=tell
+            trials, populations, journal=journal, workers=Workers(options.jobs, None, left), ended=tell
         )
 
     first = min(options.slow_replicates, options.replicates)
-    places = [
-        (name, size, model)
-        for name, population in populations.items()
-        for size in sample_sizes(options.sizes.split(","), len(population))
-        for model in options.models
-    ]
-    results = run([trial(options, *place, seed) for place in places for seed in range(1, first + 1)])
-    quick = {
-        (one.population, one.size, one.model)
-        for one in measure(results)
-        if one.processor_seconds_per_fit is not None and one.processor_seconds_per_fit <= options.slow_seconds
-    }
-    further = [place for place in places if place in quick]
-    seeds = range(first + 1, options.replicates + 1)
-    return results | run([trial(options, *place, seed) for place in further for seed in seeds])
+    results: dict[Trial, Replicate] = {}
+    for group in sorted({slowness(model) for model in options.models}):
+        places = [
+            (name, size, model)
+            for name, population in populations.items()
+            for size in sample_sizes(options.sizes.split(","), len(population))
+            for model in options.models
+            if slowness(model) == group
+        ]
+        begin = run(places, range(1, first + 1))
+        quick = {
+            (one.population, one.size, one.model)
+            for one in measure(begin)
+            if one.processor_seconds_per_fit is not None and one.processor_seconds_per_fit <= options.slow_seconds
+        }
+        further = run([place for place in places if place in quick], range(first + 1, options.replicates + 1))
+        results |= begin | further
+    return results
 
 
 def trial(options: argparse.Namespace, name: str, size: int, model: str, seed: int) -> Trial:

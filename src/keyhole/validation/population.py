@@ -95,11 +95,12 @@ class KnownPopulation:
         unknown = [name for name in names if name not in place and name not in self.columns]
         if unknown or not names:
             raise InputError(f"Strata need columns that were loaded; not loaded: {', '.join(unknown) or 'any'}.")
-        codes = [
-            self.table.cells[self.cell_of, place[name]] if name in place else self.columns[name] for name in names
-        ]
-        _, stratum = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-        return np.asarray(stratum.ravel(), dtype=np.int64)
+        stratum = np.zeros(len(self), dtype=np.int64)
+        for name in names:
+            codes = self.table.cells[self.cell_of, place[name]] if name in place else self.columns[name]
+            # Numbered anew after each column: the numbers stay below the number of people.
+            _, stratum = np.unique(stratum * (int(codes.max()) + 1) + codes, return_inverse=True)
+        return np.asarray(stratum, dtype=np.int64)
 
     @cached_property
     def digest(self) -> str:
