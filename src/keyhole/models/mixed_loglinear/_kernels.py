@@ -10,7 +10,6 @@ import math
 import numpy as np
 from numba import njit
 
-from keyhole.numerics._alias_kernels import make_alias
 from keyhole.numerics._log_concave_kernels import draw_log_concave, fallen, log_density, mode_of
 
 PATIENCE = 6
@@ -18,6 +17,9 @@ PATIENCE = 6
 
 FEW_PEOPLE = 8
 """The largest count whose cells share proposals."""
+
+BINS = 4096
+"""Parts of all weight that empty cells choose from."""
 
 STEPS, FINEST = 128, 0.1
 """Of log x, between the values for which proposals are worked out."""
@@ -86,7 +88,7 @@ def all_moments(base, f, x, found):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, rng):
+def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, u):
     """A cluster of a cell, all of them weighed; C for the others, weighed as if they were as likely as can be."""
     top = math.log(left) + log_most
     weight[C] = top
@@ -97,7 +99,7 @@ def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, rng):
     for c in range(C + 1):
         weight[c] = math.exp(weight[c] - top)
         total += weight[c]
-    y = rng.random() * total
+    y = u * total
     c = 0
     while c < C and y >= weight[c]:
         y -= weight[c]
@@ -120,6 +122,101 @@ def fill_proposals(f, x, C, t, omega, log_w, left, sums):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def fill_guide(w, C, left, guide, ends):
+    """Of BINS equal parts of all weight, which cluster has all of each (C for the others), or -1; and sums."""
+    total = w[:C].sum() + left
+    y, filled = 0.0, 0
+    for c in range(C + 1):
+        y += (w[c] if c < C else left) / total
+        ends[c] = y
+        whole = min(int(y * BINS), BINS)
+        while filled < whole:
+            guide[filled] = c
+            filled += 1
+        if filled == whole and filled < BINS and c < C:
+            guide[filled] = -1
+            filled += 1
+    while filled < BINS:
+        guide[filled] = C
+        filled += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, mass, base, rows, sums, z, rng):
+    """Goes on with cell k, to which some clusters were proposed already; until there is no room for a new one."""
+    nobody = np.zeros(0, dtype=np.int64)
+    guide, ends = np.empty(BINS, dtype=np.int32), np.empty(old + 1)
+    fill_guide(w, old, old_left, guide, ends)
+    weight = np.empty(t.size + 1)
+    lowest, step = rows
+    while k < f.size:
+        chosen, smaller, at = -1, 0.0, 0
+        log_most, log_most_smaller = 0.0, 0.0
+        few = f[k] <= FEW_PEOPLE
+        if f[k] > 0:
+            log_x = math.log(x[k])
+            log_most = f[k] * (math.log(f[k]) - log_x - 1.0)
+            if few:
+                place = min(max(int((log_x - lowest) / step), 0), STEPS)
+                log_smaller = lowest + place * step
+                smaller = math.exp(log_smaller)
+                log_most_smaller = f[k] * (math.log(f[k]) - log_smaller - 1.0)
+                at = (f[k] - 1) * (STEPS + 1) + place
+                if sums[at, old] == 0.0:
+                    fill_proposals(f[k], smaller, old, t, omega, log_w, old_left, sums[at])
+        while chosen < 0:
+            if C == t.size:
+                return k, tries, C, left
+            proposed = few and tries < PATIENCE
+            tries += 1
+            u = rng.random()
+            if proposed:
+                if f[k] == 0:
+                    place = int(u * BINS)
+                    c = guide[place]
+                    if c >= 0:
+                        u = u * BINS - place  # what is not used up yet
+                    else:
+                        c = min(np.searchsorted(ends, u, side="right"), old)
+                        u = rng.random()
+                else:
+                    c = min(np.searchsorted(sums[at], u * sums[at, old], side="right"), old)
+                    u = rng.random()
+                new = c == old
+                if new:
+                    y = rng.random() * old_left
+                    while c < C and y >= w[c]:
+                        y -= w[c]
+                        c += 1
+            else:
+                c = weigh_all(f[k], x[k], log_most, C, t, omega, log_w, left, weight, u)
+                u = rng.random()
+                new = c == C
+            if c == C:
+                t[C] = draw_effect(base, 0.0, 0.0, nobody, rng)
+                omega[C] = math.exp(t[C])
+                w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
+                log_w[C] = math.log(w[C])
+                left -= w[C]
+                C += 1
+            if proposed or new:
+                if not new:
+                    loss = (x[k] - smaller) * omega[c]
+                elif proposed and f[k] > 0:
+                    loss = x[k] * omega[c] - f[k] * t[c] + log_most_smaller
+                else:
+                    loss = x[k] * omega[c] - f[k] * t[c] + log_most
+                if u < 1.0 - loss or u < math.exp(-loss):
+                    chosen = c
+            else:
+                chosen = c
+        z[k] = chosen
+        tries = 0
+        k += 1
+    return k, tries, C, left
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def allocate(f, x, C, t, w, left, mass, base, z, rng):
     """Gives every cell a cluster: P(c) is proportional to w[c] exp(f t[c] - x exp(t[c])).
 
@@ -136,14 +233,7 @@ def allocate(f, x, C, t, w, left, mass, base, z, rng):
 
     Fills z (K,). Gives C, left, t and w, which are larger arrays if there was no more room.
     """
-    nobody = np.zeros(0, dtype=np.int64)
     old, old_left = C, left
-    keep = np.append(w[:C], left)
-    keep *= (C + 1) / keep.sum()
-    other, small, large = np.empty((3, C + 1), dtype=np.int64)
-    make_alias(keep, other, small, large)
-    omega, log_w = np.exp(t), np.log(w)
-    weight = np.empty(t.size + 1)
     lowest, highest = math.inf, -math.inf
     for k in range(f.size):
         if 0 < f[k] <= FEW_PEOPLE:
@@ -151,66 +241,16 @@ def allocate(f, x, C, t, w, left, mass, base, z, rng):
     lowest = math.log(lowest) if lowest > 0.0 else -700.0
     step = max((math.log(highest) - lowest) / STEPS, FINEST) if highest > 0.0 else 1.0
     sums = np.zeros((FEW_PEOPLE * (STEPS + 1), C + 1))
-    for k in range(f.size):
-        chosen, tries, smaller, at = -1, 0, 0.0, 0
-        log_most = 0.0
-        few = f[k] <= FEW_PEOPLE
-        if f[k] > 0:
-            log_x = math.log(x[k])
-            log_most = f[k] * (math.log(f[k]) - log_x - 1.0)
-            if few:
-                place = min(max(int((log_x - lowest) / step), 0), STEPS)
-                log_smaller = lowest + place * step
-                smaller = math.exp(log_smaller)
-                log_most_smaller = f[k] * (math.log(f[k]) - log_smaller - 1.0)
-                at = (f[k] - 1) * (STEPS + 1) + place
-                if sums[at, old] == 0.0:
-                    fill_proposals(f[k], smaller, old, t, omega, log_w, old_left, sums[at])
-        while chosen < 0:
-            proposed = few and tries < PATIENCE
-            tries += 1
-            if proposed:
-                if f[k] == 0:
-                    u = rng.random() * (old + 1)
-                    c = int(u)
-                    if u - c >= keep[c]:
-                        c = other[c]
-                else:
-                    c = min(np.searchsorted(sums[at], rng.random() * sums[at, old], side="right"), old)
-                new = c == old
-                if new:
-                    y = rng.random() * old_left
-                    while c < C and y >= w[c]:
-                        y -= w[c]
-                        c += 1
-            else:
-                c = weigh_all(f[k], x[k], log_most, C, t, omega, log_w, left, weight, rng)
-                new = c == C
-            if c == C:
-                if t.size == C:
-                    t, w = np.concatenate((t, t)), np.concatenate((w, w))
-                    omega, log_w = np.concatenate((omega, omega)), np.concatenate((log_w, log_w))
-                    weight = np.empty(2 * C + 1)
-                t[C] = draw_effect(base, 0.0, 0.0, nobody, rng)
-                omega[C] = math.exp(t[C])
-                w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
-                log_w[C] = math.log(w[C])
-                left -= w[C]
-                C += 1
-            if proposed or new:
-                if not new:
-                    loss = (x[k] - smaller) * omega[c]
-                elif proposed and f[k] > 0:
-                    loss = x[k] * omega[c] - f[k] * t[c] + log_most_smaller
-                else:
-                    loss = x[k] * omega[c] - f[k] * t[c] + log_most
-                u = rng.random()
-                if u < 1.0 - loss or u < math.exp(-loss):
-                    chosen = c
-            else:
-                chosen = c
-        z[k] = chosen
-    return C, left, t, w
+    k = tries = 0
+    # The loop over cells is a function of its own since compiled code is slow where arrays may be replaced.
+    while True:
+        omega, log_w = np.exp(t), np.log(w)
+        k, tries, C, left = allocate_from(
+            k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, mass, base, (lowest, step), sums, z, rng
+        )
+        if k == f.size:
+            return C, left, t, w
+        t, w = np.concatenate((t, t)), np.concatenate((w, w))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
