@@ -58,6 +58,11 @@ class BaseMeasure:
             return 0.0, 0.0, 0.0, 0.5 / b, a
         return -0.5, 0.5 * b / a**2, 0.5 * b, 0.0, 0.0
 
+    @cached_property
+    def log_constant(self) -> float:
+        """What the log density at t = log omega is less than its terms in A, B, C and D."""
+        return float(kernels.moments(self.coefficients, 0.0, 0.0, np.zeros(0, dtype=np.int64))[0])
+
     def draw(self, size: int, rng: Generator) -> Vector:
         """log omega from the base."""
         return self.given(np.zeros(size, dtype=np.int64), np.zeros(size), rng)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.models.mixed_loglinear import _kernels as kernels
+from keyhole.models.mixed_loglinear._split_kernels import split_and_merge
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
 from keyhole.models.mixed_loglinear.full_table import FullTable
@@ -25,6 +26,9 @@ from keyhole.numerics.concentration import GammaPrior, draw_above
 
 STEPS = 2
 """Of the fixed effects in a sweep."""
+
+TRIES = 10
+"""Splits and merges of clusters that a sweep proposes."""
 
 CROWDED = 40
 """Clusters of a start with many."""
@@ -124,6 +128,7 @@ class ClusteredSampler:
         x = np.exp(self.log_xi(state.beta)) * records.fraction
         z, state = self._allocated(state, records.counts, x, rng)
         state = self._redrawn(state, z, records.counts, x, rng)
+        state = self._split_and_merged(state, z, records.counts, x, rng)
         state.own = state.effect[z[self.occupied]]
         if self.fixed.number and self.known is None:
             self._move(state, records, state.effect[z] + np.log(records.fraction), rng)
@@ -174,6 +179,27 @@ class ClusteredSampler:
         drawn = rng.standard_gamma(np.append(cells[used].astype(np.float64), mass))
         shares = drawn / drawn.sum()
         return replace(state, effect=effect, weight=shares[:-1], left=float(shares[-1]), mass=mass)
+
+    def _split_and_merged(
+        self, state: Clusters, z: NDArray[np.int32], counts: IntVector, x: Vector, rng: Generator
+    ) -> Clusters:
+        """Some clusters exchanged for two, and some pairs for one; z follows."""
+        room = np.zeros(TRIES)
+        effect, weight = np.append(state.effect, room), np.append(state.weight, room)
+        number, _, _ = split_and_merge(
+            TRIES,
+            counts,
+            x,
+            len(state.effect),
+            effect,
+            weight,
+            state.mass,
+            self.base.coefficients,
+            self.base.log_constant,
+            z,
+            rng,
+        )
+        return replace(state, effect=effect[:number], weight=weight[:number])
 
     def _move(self, state: Clusters, records: FullTable, offset: Vector, rng: Generator) -> None:
         """Fixed effects given the effects of the cells."""
