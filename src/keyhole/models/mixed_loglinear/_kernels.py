@@ -97,14 +97,15 @@ def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, u):
         top = max(top, weight[c])
     total = 0.0
     for c in range(C + 1):
-        weight[c] = math.exp(weight[c] - top)
+        # What is nothing beside 1 in double precision needs no exponential.
+        weight[c] = math.exp(weight[c] - top) if weight[c] > top - 45.0 else 0.0
         total += weight[c]
     y = u * total
     c = 0
     while c < C and y >= weight[c]:
         y -= weight[c]
         c += 1
-    return c
+    return c if left > 0.0 else min(c, C - 1)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -137,7 +138,7 @@ def fill_guide(w, C, left, guide, ends):
             guide[filled] = -1
             filled += 1
     while filled < BINS:
-        guide[filled] = C
+        guide[filled] = C if left > 0.0 else C - 1
         filled += 1
 
 
@@ -149,6 +150,7 @@ def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, ma
     fill_guide(w, old, old_left, guide, ends)
     weight = np.empty(t.size + 1)
     lowest, step = rows
+    last = old if old_left > 0.0 else old - 1  # where nothing is left, rounding must not find it
     while k < f.size:
         chosen, smaller, at = -1, 0.0, 0
         log_most, log_most_smaller = 0.0, 0.0
@@ -177,10 +179,10 @@ def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, ma
                     if c >= 0:
                         u = u * BINS - place  # what is not used up yet
                     else:
-                        c = min(np.searchsorted(ends, u, side="right"), old)
+                        c = min(np.searchsorted(ends, u, side="right"), last)
                         u = rng.random()
                 else:
-                    c = min(np.searchsorted(sums[at], u * sums[at, old], side="right"), old)
+                    c = min(np.searchsorted(sums[at], u * sums[at, old], side="right"), last)
                     u = rng.random()
                 new = c == old
                 if new:

@@ -63,6 +63,14 @@ class BaseMeasure:
         """What the log density at t = log omega is less than its terms in A, B, C and D."""
         return float(kernels.moments(self.coefficients, 0.0, 0.0, np.zeros(0, dtype=np.int64))[0])
 
+    def at(self, effect: Vector) -> Vector:
+        """The log density of each t = log omega, its slope and minus its curvature (3, effects)."""
+        A, B, C, D, centre = self.coefficients
+        up, down = B * np.exp(effect), C * np.exp(-effect) if C else np.zeros(len(effect))
+        away = effect - centre
+        height = A * effect - up - down - D * away**2 - self.log_constant
+        return np.array([height, A - up + down - 2.0 * D * away, up + down + 2.0 * D])
+
     def draw(self, size: int, rng: Generator) -> Vector:
         """log omega from the base."""
         return self.given(np.zeros(size, dtype=np.int64), np.zeros(size), rng)

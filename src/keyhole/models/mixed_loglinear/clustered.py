@@ -21,10 +21,11 @@ from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects, Margins
 from keyhole.models.mixed_loglinear.full_table import FullTable
 from keyhole.models.mixed_loglinear.langevin import Point, Walk
+from keyhole.models.mixed_loglinear.mixture_predictive import MixturePredictive
 from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
 from keyhole.numerics.concentration import GammaPrior, draw_above
 
-STEPS = 2
+STEPS = 1
 """Of the fixed effects in a sweep."""
 
 TRIES = 10
@@ -126,12 +127,13 @@ class ClusteredSampler:
 
     def sweep(self, state: Clusters, records: FullTable, rng: Generator) -> Clusters:
         x = np.exp(self.log_xi(state.beta)) * records.fraction
+        old = len(state.effect)
         z, state = self._allocated(state, records.counts, x, rng)
+        if self.fixed.number and self.known is None:
+            x = self._move(state, old, z, records, rng)
         state = self._redrawn(state, z, records.counts, x, rng)
         state = self._split_and_merged(state, z, records.counts, x, rng)
         state.own = state.effect[z[self.occupied]]
-        if self.fixed.number and self.known is None:
-            self._move(state, records, state.effect[z] + np.log(records.fraction), rng)
         return state
 
     def probabilities(self, state: Clusters, cells: Codes, rng: Generator) -> Vector:
@@ -201,21 +203,52 @@ class ClusteredSampler:
         )
         return replace(state, effect=effect[:number], weight=weight[:number])
 
-    def _move(self, state: Clusters, records: FullTable, offset: Vector, rng: Generator) -> None:
-        """Fixed effects given the effects of the cells."""
-        seen = self._seen(records)
+    def _move(
+        self, state: Clusters, old: int, z: NDArray[np.int32], records: FullTable, rng: Generator
+    ) -> Vector:
+        """Fixed effects and a level, given which cells have one of the first ``old`` clusters, not which; then that.
 
-        def at(beta: Vector) -> Point:
-            with np.errstate(over="ignore"):
-                mean = np.exp(self.log_xi(beta) + offset)
-            margins = Margins(records.spread(mean))
-            height = float(seen @ beta - mean.sum() - 0.5 * beta @ beta / self.variance)
-            gradient = seen - self.fixed.projected(margins) - beta / self.variance
-            metric = self.fixed.information(margins) + np.eye(len(beta)) / self.variance
-            return Point(beta, height, gradient, metric)
+        The level is added to the effects of those clusters: otherwise it would hold the fixed effects, which say
+        little about it together and much each by itself. The clusters were there before cells were dealt out, so
+        that which they are says nothing of the cells. Gives the new x.
+        """
+        fixed = self._with_level if old else self.fixed
+        effect, weight = state.effect[:old].copy(), state.weight[:old]
+        predictive = MixturePredictive(effect, weight, self._usual)
+        log_fraction = np.log(records.fraction)
 
-        state.go(at, STEPS, adapts=self.adapts, rng=rng)
+        def at(place: Vector) -> Point:
+            level, beta = (place[0], place[1:]) if old else (0.0, place)
+            log_x = self.table.gathered(fixed.predictor(place)) + log_fraction
+            log_q, slope, curvature = predictive.at(records.counts, log_x, z, state.effect, level)
+            prior = self.base.at(effect + level).sum(axis=1)
+            height = float(log_q.sum() - 0.5 * beta @ beta / self.variance) + prior[0]
+            outer = np.append(prior[1], -beta / self.variance)[-len(place) :]
+            inner = np.append(prior[2], np.full(len(beta), 1.0 / self.variance))[-len(place) :]
+            gradient = fixed.projected(Margins(records.spread(slope))) + outer
+            return Point(place, height, gradient, fixed.information(Margins(records.spread(curvature))) + np.diag(inner))
 
-    def _seen(self, records: FullTable) -> Vector:
-        """X'f: what the counts say of the fixed effects."""
-        return self.fixed.projected(Margins(records.spread(records.counts.astype(np.float64))))
+        walk = Walk(np.append(np.zeros(int(old > 0)), state.beta), log_step=state.log_step, steps=state.steps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            walk.go(at, STEPS, adapts=self.adapts, rng=rng)
+        state.log_step, state.steps, state.chance = walk.log_step, walk.steps, walk.chance
+        state.beta = walk.beta[-self.fixed.number :]
+        if old:
+            state.effect[:old] += walk.beta[0]
+        x = np.exp(self.log_xi(state.beta)) * records.fraction
+        if old > 1:
+            again = replace(state, effect=state.effect[:old], weight=weight, left=0.0)
+            found, _ = self._allocated(again, records.counts, x, rng)
+            np.copyto(z, found, where=z < old)
+        return x
+
+    @cached_property
+    def _with_level(self) -> FixedEffects:
+        return FixedEffects(self.fixed.levels, ((), *self.fixed.terms))
+
+    @cached_property
+    def _usual(self) -> tuple[float, float]:
+        """Where log x is, more or less: from main effects that look like the margins."""
+        log_x = self.log_xi(rough_effects(self.fixed, self.table))
+        level = np.log(max(self.table.counts.sum(), 1) / np.exp(log_x).sum())
+        return float(log_x.min() + level - 6.0), float(log_x.max() + level + 6.0)
