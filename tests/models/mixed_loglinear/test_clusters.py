@@ -1,11 +1,11 @@
 """Clusters of effects: exact enumeration, Geweke's comparison, Neal's algorithm 3, and broken samplers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
-from scipy import integrate, special
+from scipy import integrate, special, stats
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
@@ -124,6 +124,19 @@ def test_effects_that_forget_their_exposure_are_rejected() -> None:
     assert np.abs(scores(five_cells(broken), exact(BASES[0]), 8_000)).max() > 5
 
 
+class Hasty(Watching):
+    """Splits clusters as if the process had more of them."""
+
+    def _split_and_merged(self, state: Clusters, *arguments: object) -> Clusters:  # type: ignore[override]
+        found = super()._split_and_merged(replace(state, mass=4.0 * state.mass), *arguments)  # type: ignore[arg-type]
+        return replace(found, mass=state.mass)
+
+
+def test_splits_by_another_mass_are_rejected() -> None:
+    broken = Hasty(*(getattr(five_cells(BASES[0]), one.name) for one in fields(ClusteredSampler)))
+    assert np.abs(scores(broken, exact(BASES[0]), 8_000)).max() > 5
+
+
 @dataclass(frozen=True, eq=False)
 class Careless(ClusteredSampler):
     """Fixed effects that move by another prior than their own."""
@@ -172,6 +185,33 @@ def test_sweeps_leave_the_joint_law_as_it_is(base: BaseMeasure) -> None:
 
 def test_fixed_effects_with_another_prior_are_rejected() -> None:
     assert np.abs(joint(Careless, BASES[0], 1_500)).max() > 5
+
+
+class Weightless(BaseMeasure):
+    """Effects whose level moves as if any were as likely."""
+
+    def at(self, effect: Vector) -> Vector:
+        return np.array([[0.0], [0.0], [1.0]]) * super().at(effect)
+
+
+def levels_of_one_cluster(base: BaseMeasure) -> Vector:
+    """The effect of all cells where nothing but their level can move."""
+    table = FullTable((2, 2), None, np.array([1, 0, 2, 0]), 0.5)
+    fixed = FixedEffects.of((2, 2), ((0,), (1,)))
+    sampler = ClusteredSampler(table, 100, base, fixed, variance=1e-8)
+    state = Clusters(np.zeros(2), np.zeros(1), np.array([0.9]), 0.1, 1.0, np.zeros(2))
+    rng, found = np.random.default_rng(4), []
+    for _ in range(2_000):
+        sampler._move(state, 1, np.zeros(4, dtype=np.int32), table, rng)
+        found.append(state.effect[0])
+    return np.exp(found[100::10])
+
+
+def test_a_level_has_the_law_of_its_cluster() -> None:
+    base = BaseMeasure("log-gamma", 4.0, 2.0)
+    law = stats.gamma(4.0 + 3.0, scale=1 / (2.0 + 4 * 0.5))
+    assert stats.kstest(levels_of_one_cluster(base), law.cdf).pvalue > 1e-3
+    assert stats.kstest(levels_of_one_cluster(Weightless("log-gamma", 4.0, 2.0)), law.cdf).pvalue < 1e-6
 
 
 @pytest.mark.parametrize("cells", [40, pytest.param(200, marks=pytest.mark.statistical)])

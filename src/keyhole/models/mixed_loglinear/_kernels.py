@@ -167,7 +167,7 @@ def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, ma
                 if sums[at, old] == 0.0:
                     fill_proposals(f[k], smaller, old, t, omega, log_w, old_left, sums[at])
         while chosen < 0:
-            if C == t.size:
+            if t.size == C:
                 return k, tries, C, left
             proposed = few and tries < PATIENCE
             tries += 1

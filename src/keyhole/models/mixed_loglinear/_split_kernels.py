@@ -192,9 +192,7 @@ def split_and_merge(tries, f, x, C, t, w, mass, base, constant, z, rng):
                 continue
             whole_t = t[j] + math.log(u * math.exp(apart) + 1.0 - u)
             pair_t[0], pair_t[1], pair_w[0], pair_w[1] = t[i], t[j], w[i], w[j]
-            log_ratio = log_change(
-                C, t, w, i, j, whole_t, pair_t, pair_w, mass, base, constant, range_of_logs
-            )
+            log_ratio = log_change(C, t, w, i, j, whole_t, pair_t, pair_w, mass, base, constant, range_of_logs)
             log_ratio += log_gain(first[i], after, f, x, u, t[i], t[j], whole_t)
             log_ratio += log_gain(first[j], after, f, x, u, t[i], t[j], whole_t)
             if math.log1p(-rng.random()) < -log_ratio:

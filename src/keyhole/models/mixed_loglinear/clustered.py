@@ -28,6 +28,9 @@ from keyhole.numerics.concentration import GammaPrior, draw_above
 STEPS = 1
 """Of the fixed effects in a sweep."""
 
+LOOSE = 0.01
+"""The least curvature that the metric of the level has: where nobody is, nothing else may hold it."""
+
 TRIES = 10
 """Splits and merges of clusters that a sweep proposes."""
 
@@ -203,10 +206,8 @@ class ClusteredSampler:
         )
         return replace(state, effect=effect[:number], weight=weight[:number])
 
-    def _move(
-        self, state: Clusters, old: int, z: NDArray[np.int32], records: FullTable, rng: Generator
-    ) -> Vector:
-        """Fixed effects and a level, given which cells have one of the first ``old`` clusters, not which; then that.
+    def _move(self, state: Clusters, old: int, z: NDArray[np.int32], records: FullTable, rng: Generator) -> Vector:
+        """Fixed effects and a level, given which cells have one of the ``old`` clusters, not which; then that too.
 
         The level is added to the effects of those clusters: otherwise it would hold the fixed effects, which say
         little about it together and much each by itself. The clusters were there before cells were dealt out, so
@@ -223,10 +224,11 @@ class ClusteredSampler:
             log_q, slope, curvature = predictive.at(records.counts, log_x, z, state.effect, level)
             prior = self.base.at(effect + level).sum(axis=1)
             height = float(log_q.sum() - 0.5 * beta @ beta / self.variance) + prior[0]
-            outer = np.append(prior[1], -beta / self.variance)[-len(place) :]
-            inner = np.append(prior[2], np.full(len(beta), 1.0 / self.variance))[-len(place) :]
-            gradient = fixed.projected(Margins(records.spread(slope))) + outer
-            return Point(place, height, gradient, fixed.information(Margins(records.spread(curvature))) + np.diag(inner))
+            pull = np.append(prior[1], -beta / self.variance)[-len(place) :]
+            hold = np.append(max(prior[2], LOOSE), np.full(len(beta), 1.0 / self.variance))[-len(place) :]
+            gradient = fixed.projected(Margins(records.spread(slope))) + pull
+            metric = fixed.information(Margins(records.spread(curvature))) + np.diag(hold)
+            return Point(place, height, gradient, metric)
 
         walk = Walk(np.append(np.zeros(int(old > 0)), state.beta), log_step=state.log_step, steps=state.steps)
         with np.errstate(over="ignore", invalid="ignore"):
