@@ -125,7 +125,7 @@ def _remembered(cache: Path) -> int:
 def print_row(start: str, results: Sequence[Replicate], limit: float | None) -> None:
     """Print a row over repeated samples, and the limit if they were not all finished within it."""
     samples = str(len(results))
-    for status in ("failed", "not-converged"):
+    for status in ("failed", "fault", "not-converged"):
         if odd := sum(result.status == status for result in results):
             samples += f", {odd} {status}"
     if limit is not None:

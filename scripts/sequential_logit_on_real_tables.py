@@ -183,7 +183,7 @@ def _taus(fitted: Iterable[Replicate]) -> tuple[list[Interval], list[Interval]]:
 
 
 def _samples(results: Sequence[Replicate]) -> str:
-    odd = {status: sum(r.status == status for r in results) for status in ("failed", "not-converged")}
+    odd = {status: sum(r.status == status for r in results) for status in ("failed", "fault", "not-converged")}
     words = [f"{count} {status}" for status, count in odd.items() if count]
     return f"{len(results)} ({', '.join(words)})" if words else str(len(results))
 

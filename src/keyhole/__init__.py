@@ -30,6 +30,9 @@ _HOME = {
     "known_truth": "keyhole.risk.truth",
     "RiskEstimate": "keyhole.risk.estimate",
     "RiskAssessment": "keyhole.risk.estimate",
+    "load_population": "keyhole.validation.population",
+    "Study": "keyhole.validation.study",
+    "validate": "keyhole.validation.study",
 }
 
 __all__ = ["__version__", *_HOME]
@@ -62,3 +65,5 @@ if TYPE_CHECKING:
     from keyhole.table.size_index import SizeIndex
     from keyhole.table.structural_zeros import StructuralZeros
     from keyhole.table.tabulate import tabulate
+    from keyhole.validation.population import load_population
+    from keyhole.validation.study import Study, validate
