@@ -25,3 +25,17 @@ def test_equal_weights_stay_equal_and_few_are_not_trusted() -> None:
     np.testing.assert_allclose(weight, 1 / 50)
     assert khat.tolist() == [0.0]
     assert smoothed_weights(np.array([[0.0, 1.0], [2.0, 2.0]]))[1].tolist() == [np.inf, 0.0]
+
+
+@pytest.mark.parametrize("share", [0.025, 0.1, 0.3])
+def test_weights_of_few_values_stay_as_they_are(share: float) -> None:
+    log = np.where(np.arange(400) < share * 400, 1.0, 0.0)
+    weight, khat = smoothed_weights(log[None])
+    np.testing.assert_allclose(weight[0], np.exp(log) / np.exp(log).sum())
+    assert khat[0] < HEAVY
+
+
+def test_a_tail_of_nearly_equal_weights_stays_a_number() -> None:
+    log = np.concatenate([np.zeros(380), np.linspace(1.0, 1.0001, 20)])
+    weight, _ = smoothed_weights(log[None])
+    np.testing.assert_allclose(weight[0], np.exp(log) / np.exp(log).sum(), rtol=1e-3)

@@ -32,8 +32,11 @@ def smoothed_weights(log_weight: Vector) -> tuple[Vector, Vector]:
         for row in np.flatnonzero(uneven):
             try:
                 # It takes minus the logarithms, as they are where weights are 1 over a likelihood.
-                weight[row], khat[row] = array_stats.psislw(-weight[row])  # type: ignore[no-untyped-call]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    smooth, khat[row] = array_stats.psislw(-weight[row])  # type: ignore[no-untyped-call]
             except ValueError:
                 continue  # a tail of equal weights needs no smoothing
+            if np.isfinite(smooth).all():  # nor does one of nearly equal weights, of which it makes NaN
+                weight[row] = smooth
     weight = np.exp(weight - weight.max(axis=1, keepdims=True))
     return weight / weight.sum(axis=1, keepdims=True), np.where(np.isnan(khat), np.inf, khat)

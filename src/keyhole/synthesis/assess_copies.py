@@ -26,7 +26,8 @@ from keyhole.synthesis.files import (
 )
 from keyhole.synthesis.generator import sampler_of
 from keyhole.synthesis.matched_records import MatchRisk, mean_match_risk
-from keyhole.synthesis.risk import Beliefs, Question, synthetic_risk
+from keyhole.synthesis.question import LogBeliefs, Question
+from keyhole.synthesis.risk import synthetic_risk
 from keyhole.synthesis.risk_result import Estimator, SyntheticRisk
 from keyhole.synthesis.search import Search
 from keyhole.synthesis.supports import Near, Support, all_cells, known_part
@@ -178,7 +179,7 @@ def _question(
     )
 
 
-def beliefs_in(path: Path, keys: tuple[KeyVariable, ...]) -> Beliefs:
+def beliefs_in(path: Path, keys: tuple[KeyVariable, ...]) -> LogBeliefs:
     """What an intruder believes, from a file of combinations with a column ``weight``.
 
     Combinations that are not listed keep next to no weight, rather than none: nothing he did not think of can

@@ -15,6 +15,7 @@ from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.inference.pareto_weights import HEAVY, smoothed_weights
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
+from keyhole.synthesis.chances import SMALLEST, grouped
 from keyhole.synthesis.class_draws import ClassDraw
 from keyhole.synthesis.supports import Support
 
@@ -56,27 +57,21 @@ def copy_weights(
     for place, copy in enumerate(copies):
         cells, counts = np.unique(copy, axis=0, return_counts=True)
         for h, state in enumerate(states):
-            log[place, h] = counts @ np.log(np.maximum(sampler.probabilities(state, cells, rng), 1e-300))
+            log[place, h] = counts @ np.log(np.maximum(sampler.probabilities(state, cells, rng), SMALLEST))
     return CopyWeights(log)
 
 
-def importance_chances(
-    cells: Codes,
-    support: Support,
-    states: Sequence[LatentClasses],
-    weights: CopyWeights,
-    beliefs: Vector | None,
-) -> Vector:
-    """The chances of each record's candidates (eqs 12 and 15)."""
+def importance_sums(
+    cells: Codes, support: Support, states: Sequence[LatentClasses], weights: CopyWeights
+) -> list[Vector]:
+    """Sums by group of draws, record and place: of f(x | draw) / f(record | draw); of that times each copy's p.
+
+    The second over the first is P(copy | record is x), up to a constant (eq. 15).
+    """
     nobody: IntVector = np.full(len(cells), -1)
-    mask = support.mask(cells)
     found = np.stack(
         [support.probabilities(cells, nobody, ClassDraw.known(state, cells.shape[1])) for state in states]
     )
-    ratio = found / np.maximum(found[:, :, :1], 1e-300)
-    q = ratio / ratio.sum(axis=0)
-    log = np.where(mask, 0.0 if beliefs is None else beliefs, -np.inf)
-    for log_p in weights.log_weight:
-        log = log + np.log(np.maximum(np.einsum("h,hix->ix", np.exp(log_p - log_p.max()), q), 1e-300))
-    shares = np.exp(log - log.max(axis=1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    ratio = found / np.maximum(found[:, :, :1], SMALLEST)
+    weight = np.exp(weights.log_weight - weights.log_weight.max(axis=1, keepdims=True))
+    return [grouped(ratio), *(grouped(ratio * p[:, None, None]) for p in weight)]
