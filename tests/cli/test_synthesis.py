@@ -109,7 +109,9 @@ def test_impossible_combinations_are_not_synthesised(
                 assert Counter(row[0] for row in made) == Counter(row[0] for row in rows_of(people)[1:])
     judged = keyhole("synthetic-risk", people, "--synthetic", tmp_path / "copies-1", *SHORT, "--json", "-")
     assert judged.status in (0, 3)
-    assert json.loads(judged.out)["known_parameters"] is None
+    found = json.loads(judged.out)  # who knows all others knows what was kept of the last one
+    assert found["support"] == "known-part"
+    assert found["risk"]["mean_prior"] > 1 / 6  # of 3 states and 2 sexes some are impossible
 
 
 def test_missing_values_can_be_imputed(keyhole: Callable[..., Any], people: Path, tmp_path: Path) -> None:
@@ -131,6 +133,72 @@ def test_missing_values_can_be_imputed(keyhole: Callable[..., Any], people: Path
     ) - len([line for line in data.read_text().splitlines() if ",," in line])
 
 
+def test_missing_values_are_imputed_with_what_can_be(
+    keyhole: Callable[..., Any], people: Path, tmp_path: Path
+) -> None:
+    rules = tmp_path / "zeros.yaml"
+    rules.write_text("- {age: [young, middle], state: widowed}\n")
+    head, *lines = people.read_text().splitlines()
+    data, out = tmp_path / "gaps.csv", tmp_path / "filled"
+    data.write_text("\n".join([head, *(line.replace("married", "") for line in lines[:80]), *lines[80:]]) + "\n")
+    asked = ("--keys", "age,state", "--zeros", rules, "--missing", "impute", "--copies", "2", "--out", out)
+    assert keyhole("synthesize", data, *asked, *SHORT, "--quiet").status in (0, 3)
+    for path in out.glob("synthetic-*.csv"):
+        made = rows_of(path)[1:]
+        assert len(made) == 400
+        assert not any(state == "" or (state == "widowed" and age != "old") for age, state in made)
+    judged = keyhole("synthetic-risk", data, "--synthetic", out, *SHORT, "--json", "-")
+    found = json.loads(judged.out)
+    assert found["known_parameters"] is not None  # the draws have the levels of the copies
+    assert "records with a missing key were left out" in keyhole(
+        "synthetic-risk", data, "--synthetic", out, "--data-only"
+    ).out.replace("\n", " ")
+
+
+def test_every_record_has_its_risk(keyhole: Callable[..., Any], people: Path, tmp_path: Path) -> None:
+    head, *lines = people.read_text().splitlines()
+    data, out = tmp_path / "gaps.csv", tmp_path / "copies"
+    data.write_text("\n".join([head, *lines, ",single,f,c"]) + "\n")
+    shared = ("--missing", "drop", *SHORT, "--quiet")
+    keyhole("synthesize", data, "--keys", "age,state,sex,town", "--copies", "2", "--out", out, *shared)
+    table = tmp_path / "records.csv"
+    ran = keyhole("synthetic-risk", data, "--synthetic", out, "--records", table, "--json", "-", *shared)
+    assert ran.status in (0, 3)
+    assert table.stat().st_mode & 0o777 == 0o600
+    (names, *rows), found = rows_of(table), json.loads(ran.out)
+    assert ",".join(names) == (
+        "row,cell_count,probability,standard_error,rank,candidates,prior,ratio,needed,khat,trusted"
+    )
+    assert [int(row[0]) for row in rows] == list(range(1, 402))
+    assert rows[-1][1:] == ("",) * 10  # left out for its missing age
+    people_of: dict[str, set[tuple[str, ...]]] = {}
+    for line, row in zip(lines, rows, strict=False):
+        people_of.setdefault(line, set()).add(tuple(row[1:]))
+    assert len(people_of) == found["combinations"]
+    assert all(len(told) == 1 for told in people_of.values())  # records that are alike have the same risk
+    numbers = [next(iter(told)) for told in people_of.values()]
+    count = Counter(lines)
+    assert all(int(told[0]) == count[line] for line, (told,) in people_of.items())
+    assert np.mean([float(told[1]) for told in numbers]) == pytest.approx(found["risk"]["mean_probability"])
+    assert sum(told[3] == "1" for told in numbers) == found["risk"]["top_ranked"]
+    assert all(float(told[6]) == pytest.approx(float(told[1]) / float(told[5])) for told in numbers)
+
+
+def test_more_classes_are_taken_where_all_are_needed(
+    keyhole: Callable[..., Any], people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keyhole.synthesis import generator, make_copies
+
+    monkeypatch.setattr(generator, "first_classes", lambda records: 2)
+    monkeypatch.setattr(make_copies, "MOST_CLASSES", 8)
+    shared = ("--keys", "age,state,town", "--copies", "2", *SHORT, "--quiet")
+    for out, options, most in (("free", (), range(4, 9)), ("fixed", ("--classes", "2"), range(2, 3))):
+        keyhole("synthesize", people, *shared, *options, "--out", tmp_path / out)
+        manifest = json.loads((tmp_path / out / "synthesis.json").read_text())
+        assert manifest["settings"]["classes"] in most
+    assert "give --classes" in manifest["diagnostics"]["verdict"]
+
+
 def test_files_of_other_programs_are_judged_by_named_keys(
     keyhole: Callable[..., Any], people: Path, tmp_path: Path
 ) -> None:
@@ -145,6 +213,8 @@ def test_files_of_other_programs_are_judged_by_named_keys(
     ran = keyhole(*asked, "--data-only", "--target", "state", "--json", "-")
     found = json.loads(ran.out)
     assert (ran.status, found["risk"], found["copies"]) == (0, None, 1)
+    contract = "schema command copies combinations support estimator prior risk importance data_only"
+    assert set(found) >= set(contract.split())
     assert 0 < found["data_only"]["dcap"] <= 1
     told = keyhole(*asked, *SHORT, "--report", "page.html")
     assert told.status in (0, 3)
@@ -154,7 +224,7 @@ def test_files_of_other_programs_are_judged_by_named_keys(
 
 def test_combinations_are_named_only_on_request(keyhole: Callable[..., Any], people: Path, tmp_path: Path) -> None:
     out = tmp_path / "copies"
-    keyhole("synthesize", people, "--keys", "age,town", "--out", out, *SHORT, "--quiet")
+    keyhole("synthesize", people, "--keys", "age,town", "--copies", "2", "--out", out, *SHORT, "--quiet")
     keyhole("synthetic-risk", people, "--synthetic", out, *SHORT, "--report", "no.html", "--quiet")
     keyhole(
         "synthetic-risk",
@@ -204,6 +274,11 @@ def test_a_folder_with_other_files_is_left_alone(
         (("--knows", "age,state,sex,town"), "nothing left to guess"),
         (("--sizes", "many"), "--sizes takes numbers"),
         (("--prior", "absent.csv"), "absent.csv"),
+        (("--knows", "age", "--support", "search"), "another --support"),
+        (("--data-only", "--report", "page.html"), "leave --report"),
+        (("--data-only", "--records", "rows.csv"), "leave --report and --records away"),
+        (("--records", "rows.xlsx"), ".csv or .parquet"),
+        (("--target", "income"), "--target names 'income'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_refused(
@@ -212,12 +287,24 @@ def test_questions_that_cannot_be_answered_are_refused(
     folder = tmp_path / "copies"
     folder.mkdir()
     (folder / "theirs.csv").write_text(people.read_text())
+    before = sorted(tmp_path.rglob("*"))
     ran = keyhole("synthetic-risk", people, "--synthetic", folder, "--keys", "age,state,sex,town", *options)
-    assert ran.status == 2
+    assert (ran.status, ran.out) == (2, "")
     assert words in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("support", [("--support", "all"), ("--support", "search"), ("--knows", "age,sex")])
+@pytest.mark.parametrize(
+    "support",
+    [
+        ("--support", "all"),
+        ("--support", "search"),
+        ("--knows", "age,sex"),
+        ("--knows", "age", "--support", "one-change"),
+        ("--support", "two-change", "--estimator", "importance"),
+    ],
+)
 def test_every_support_answers(
     keyhole: Callable[..., Any], people: Path, tmp_path: Path, support: tuple[str, ...]
 ) -> None:

@@ -53,6 +53,18 @@ def test_candidates_differ_where_they_may() -> None:
     assert (candidates[:, :, [0, 2]] == cells[:, None, [0, 2]]).all()
 
 
+def test_neighbours_share_the_keys_that_are_known() -> None:
+    sizes = (3, 5, 2)
+    cells = every_cell(sizes)
+    for changes, number in ((1, 1 + 4 + 1), (2, 1 + 4 + 1 + 4 * 1)):
+        support = Near(sizes, changes, None, (0,))
+        mask = support.mask(cells)
+        assert (mask.sum(axis=1) == number).all()
+        assert (support.candidates(cells)[mask][:, 0] == np.repeat(cells[:, 0], number)).all()
+    everything = Near(sizes, 2, None, (0,)).mask(cells).sum(axis=1)
+    assert (everything == known_part(sizes, (0,), None).mask(cells).sum(axis=1)).all()
+
+
 def test_supports_agree_on_the_candidates_that_they_share(
     sampled: tuple[tuple[int, ...], Codes, Sequence[ClassDraw]],
 ) -> None:

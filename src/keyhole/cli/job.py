@@ -2,7 +2,8 @@
 
 import csv
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from keyhole.arrays import IntVector
@@ -23,16 +24,24 @@ class Job:
 
 def prepare(load: Callable[[], LoadedSample]) -> Job:
     """Load the sample and collect what should be told of it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DisclosureRiskWarning)
+    with noted() as told:
         loaded = load()
-    told = [str(note.message) for note in caught if issubclass(note.category, DisclosureRiskWarning)]
     if loaded.dropped:
         told.append(
             f"{loaded.dropped:,} of {loaded.microdata.records:,} records have a missing key and were dropped; a "
             "population size given by hand should count only people without missing keys."
         )
     return Job(loaded.microdata.source, loaded.sample, tuple(told), loaded.cells_of_records)
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """Collects what should be told of the input; the list is complete when the block ends."""
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DisclosureRiskWarning)
+        yield told
+    told += [str(note.message) for note in caught if issubclass(note.category, DisclosureRiskWarning)]
 
 
 def names(*texts: str) -> list[str]:

@@ -67,7 +67,7 @@ def synthesize(
     The copies are in the format of DATA, shuffled, with its labels. The draws and the page are for the steward:
     only the files synthetic-1, synthetic-2, ... are meant to leave the building.
     """
-    from keyhole.cli.job import names
+    from keyhole.cli.job import names, noted
     from keyhole.cli.terminal import terminal_progress
     from keyhole.synthesis.class_draws import Length
     from keyhole.synthesis.make_copies import Order, make_copies
@@ -91,10 +91,10 @@ def synthesize(
         length=Length(warmup, thin, draws, chains),
     )
     order.check(out)
-    with terminal_progress(quiet) as progress:
+    with terminal_progress(quiet) as progress, noted() as notes:
         made = make_copies(order, progress)
     from keyhole.report.synthesis_files import deliver_copies
 
-    deliver_copies(made, out, quiet=quiet)
+    deliver_copies(made, out, notes=notes, quiet=quiet)
     if not made.converged:
         raise typer.Exit(3)

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,9 +23,12 @@ def synthetic_risk(
         typer.Option("--keys", metavar="A,B,C", help="Columns to judge by; those of the synthesis by default."),
     ] = None,
     support: Annotated[
-        Literal["one-change", "two-change", "all", "search"],
-        typer.Option("--support", help="Combinations that an intruder weighs for a record."),
-    ] = "one-change",
+        Literal["one-change", "two-change", "all", "search"] | None,
+        typer.Option(
+            "--support",
+            help="Combinations an intruder weighs for a record: one-change by default, all if he knows some keys.",
+        ),
+    ] = None,
     estimator: Annotated[
         Literal["bridge", "importance"],
         typer.Option("--estimator", help="Ratios of predictions, or the published importance sampler."),
@@ -64,6 +68,7 @@ def synthetic_risk(
     draws: Draws = 400,
     thin: Thin = 10,
     json: options.Json = None,
+    records: options.Records = None,
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -71,9 +76,9 @@ def synthetic_risk(
 
     For every distinct combination of the file: its chance, rank and ratio to the chance beforehand, with Monte
     Carlo error; beside it, measures that only look for matches. Without an output option the summary goes to the
-    terminal and synthetic-risk.html to the current folder.
+    terminal and synthetic-risk.html to the current folder; with --data-only there is no page.
     """
-    from keyhole.cli.job import names
+    from keyhole.cli.job import names, noted
     from keyhole.cli.outputs import Outputs
     from keyhole.cli.terminal import terminal_progress
     from keyhole.errors import InputError
@@ -81,9 +86,12 @@ def synthetic_risk(
     from keyhole.synthesis.assess_copies import Inquiry, judge_copies
     from keyhole.synthesis.class_draws import Length
 
-    page = report if report is not None or json is not None else Path("synthetic-risk.html")
-    outputs = Outputs(inputs=(Path(data),), json=json, report=page, quiet=quiet)
-    outputs.check()
+    if data_only and (report is not None or records is not None):
+        raise InputError("--data-only has no page and no risk of records: leave --report and --records away.")
+    page = report
+    if not data_only and report is None and json is None and records is None:
+        page = Path("synthetic-risk.html")
+    Outputs(inputs=(Path(data),), json=json, records=records, report=page, quiet=quiet).check()
     try:
         smaller = tuple(int(size) for size in names(sizes or ""))
     except ValueError:
@@ -111,11 +119,16 @@ def synthetic_risk(
         classes=classes,
         length=Length(warmup, thin, draws, chains),
     )
-    with terminal_progress(quiet) as progress:
+    with terminal_progress(quiet) as progress, noted() as notes:
         found = judge_copies(inquiry, progress)
-    command = shlex.join(["keyhole", *sys.argv[1:]])
     deliver_judgement(
-        found, page=page, json=json, command=command, show_combinations=show_combinations, quiet=quiet
+        replace(found, warnings=(*notes, *found.warnings)),
+        page=page,
+        json=json,
+        records=records,
+        command=shlex.join(["keyhole", *sys.argv[1:]]),
+        show_combinations=show_combinations,
+        quiet=quiet,
     )
     if found.risk is not None and not found.risk.trusted:
         raise typer.Exit(3)

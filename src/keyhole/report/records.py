@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ CHUNK = 500_000
 
 MEMORY = "400MB"
 """What DuckDB may hold; the rest waits on disk."""
+
+ByCell = dict[str, Vector | IntVector]
+"""Columns with one entry per cell."""
 
 _COLUMNS = """
     "row" BIGINT, cell_count BIGINT, sample_unique BOOLEAN,
@@ -47,13 +51,36 @@ def write_records(path: str | os.PathLike[str], assessment: RiskAssessment, cell
         The position of each record's cell in ``table.cells``, in the order of the input; -1 for a record
         that was left out for a missing key, of which only ``row`` is told.
     """
+    write_by_cell(path, _COLUMNS, _INSERT, (assessment.model,), _by_cell(assessment), cells_of_records)
+
+
+def write_by_cell(
+    path: str | os.PathLike[str],
+    declared: str,
+    insert: str,
+    parameters: Sequence[str],
+    by_cell: ByCell,
+    cells_of_records: IntVector,
+) -> None:
+    """Write one row a record, from what its cell says of it.
+
+    Parameters
+    ----------
+    declared, insert, parameters
+        The columns of the file, and the SQL that makes them from ``chunk``, whose columns are those of ``by_cell``
+        and ``row``.
+    by_cell
+        Columns with one entry per cell and one more, at the end, for records without a cell.
+    cells_of_records
+        The cell of each record, in the order of the input; -1 for none.
+    """
     import duckdb
 
     how = FORMATS.get(Path(path).suffix.lower())
     if how is None:
         raise InputError(f"Cannot tell the format of {Path(path).name!r}: end its name in .csv or .parquet.")
     try:
-        _write(path, how, assessment, cells_of_records)
+        _write(path, how, declared, insert, parameters, by_cell, cells_of_records)
     except duckdb.Error:
         problem = InputError(f"Cannot write {str(path)!r}: the disk may be full.")
     else:
@@ -62,29 +89,34 @@ def write_records(path: str | os.PathLike[str], assessment: RiskAssessment, cell
 
 
 def _write(
-    path: str | os.PathLike[str], how: str, assessment: RiskAssessment, cells_of_records: IntVector
+    path: str | os.PathLike[str],
+    how: str,
+    declared: str,
+    insert: str,
+    parameters: Sequence[str],
+    by_cell: ByCell,
+    cells_of_records: IntVector,
 ) -> None:
     import duckdb
 
-    by_cell = _by_cell(assessment)
     # The rows wait in a database file rather than in memory; its folder is readable by its owner only.
     with (
         private_file(path) as temporary,
         tempfile.TemporaryDirectory(dir=temporary.parent, prefix=".keyhole-") as folder,
         duckdb.connect(os.path.join(folder, "records.duckdb"), config={"memory_limit": MEMORY}) as connection,
     ):
-        connection.execute(f"CREATE TABLE risk ({_COLUMNS})")
+        connection.execute(f"CREATE TABLE risk ({declared})")
         for start in range(0, len(cells_of_records), CHUNK):
             chunk = _look_up(by_cell, cells_of_records[start : start + CHUNK], start)
             connection.register("chunk", chunk)
-            connection.execute(_INSERT, [assessment.model])
+            connection.execute(insert, list(parameters))
             connection.unregister("chunk")
         # Into the very file made for it: a file of DuckDB's own making would not be private.
         target = str(temporary).replace("'", "''")
         connection.execute(f"COPY (FROM risk) TO '{target}' ({how}, USE_TMP_FILE false)")
 
 
-def _by_cell(assessment: RiskAssessment) -> dict[str, Vector | IntVector]:
+def _by_cell(assessment: RiskAssessment) -> ByCell:
     """What each occupied cell says of its records, with one line more at the end for records without a cell."""
     table = assessment.sample.table
     found = assessment.records
@@ -100,9 +132,7 @@ def _by_cell(assessment: RiskAssessment) -> dict[str, Vector | IntVector]:
     return columns
 
 
-def _look_up(
-    by_cell: dict[str, Vector | IntVector], places: IntVector, start: int
-) -> dict[str, Vector | IntVector]:
+def _look_up(by_cell: ByCell, places: IntVector, start: int) -> ByCell:
     # Position -1 reads the line at the end.
     rows: dict[str, Vector | IntVector] = {"row": np.arange(start + 1, start + 1 + len(places), dtype=np.int64)}
     return rows | {name: column[places] for name, column in by_cell.items()}

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +13,8 @@ from keyhole.report.synthetic_content import compose_synthetic
 from keyhole.report.synthetic_html import render_synthetic_html
 from keyhole.report.synthetic_json import matches_json, synthetic_json
 from keyhole.report.synthetic_matches import match_lines
+from keyhole.report.synthetic_pictures import plural_copies
+from keyhole.report.synthetic_records import write_synthetic_records
 from keyhole.report.synthetic_text import render_synthetic_text
 from keyhole.report.utility_content import UtilityReport, compose_utility
 from keyhole.report.utility_html import render_utility_html
@@ -23,15 +26,18 @@ from keyhole.synthesis.make_copies import MadeCopies
 PAGE = "utility.html"
 
 
-def deliver_copies(made: MadeCopies, out: Path, *, quiet: bool) -> None:
-    """Write the copies, the draws that made them, the settings and the page, all or none of them."""
+def deliver_copies(made: MadeCopies, out: Path, *, notes: Sequence[str] = (), quiet: bool) -> None:
+    """Write the copies, the draws that made them, the settings and the page, all or none of them.
+
+    ``notes`` are what should be told of the input besides.
+    """
     folder = private_folder(out)
     names = [key.name for key in made.keys]
     values, labels = made.values, made.value_labels
     documents: dict[Path, str | bytes] = {
         folder / DRAWS: draws_file(made.synthesis.generating, made.keys),
         folder / MANIFEST: to_text(manifest_of(made)),
-        folder / PAGE: render_utility_html(_page(made, out)),
+        folder / PAGE: render_utility_html(_page(made, out, notes)),
     }
     paths = [folder / f"{COPY}{number}{made.suffix}" for number in range(1, len(made.synthesis.copies) + 1)]
     with ExitStack() as open_files:
@@ -43,10 +49,10 @@ def deliver_copies(made: MadeCopies, out: Path, *, quiet: bool) -> None:
         if old not in paths:
             old.unlink()  # of an earlier synthesis into this folder
     if not quiet:
-        _tell(made, paths, folder)
+        _tell(made, paths, folder, notes)
 
 
-def _page(made: MadeCopies, out: Path) -> UtilityReport:
+def _page(made: MadeCopies, out: Path, notes: Sequence[str]) -> UtilityReport:
     return compose_utility(
         made.tables,
         made.propensity,
@@ -59,7 +65,7 @@ def _page(made: MadeCopies, out: Path) -> UtilityReport:
         seed=made.order.seed,
         partial=made.order.partial,
         diagnostics=made.diagnostics,
-        warnings=made.warnings,
+        warnings=(*notes, *made.warnings),
     )
 
 
@@ -102,6 +108,7 @@ def _utility(made: MadeCopies) -> dict[str, object]:
             for keys, distance, ratio in zip(tables.tables, tables.distance, tables.ratio, strict=True)
         ],
         "pmse_ratio": plain(propensity.ratio),
+        "pmse_sample_ratio": plain(propensity.sample_ratio),
     }
     if made.regression is not None:
         found["regression"] = {
@@ -121,31 +128,24 @@ def _utility(made: MadeCopies) -> dict[str, object]:
     return found
 
 
-def _tell(made: MadeCopies, paths: list[Path], folder: Path) -> None:
+def _tell(made: MadeCopies, paths: list[Path], folder: Path, notes: Sequence[str]) -> None:
     from rich.console import Console
 
-    console = Console()
-    size = len(made.synthesis.copies[0])
-    print_ = console.print
-    print_(
-        f"{len(paths)} synthetic copies of {size:,} records each are in {folder}.", highlight=False, markup=False
-    )
-    for note in filter(None, (cannot_write(made.order.data),)):
-        print_(note, highlight=False, markup=False)
-    for one in made.diagnostics:
-        print_(one.words, highlight=False, markup=False)
     worst = int(made.tables.distance.argmax())
-    print_(
+    lines = [
+        f"{plural_copies(len(paths))} of {len(made.synthesis.copies[0]):,} records each in {folder}.",
+        *filter(None, (cannot_write(made.order.data),)),
+        *(one.words for one in made.diagnostics),
         f"Of all tables of one or two keys the largest distance is {made.tables.distance[worst]:.3f} "
-        f"({' by '.join(made.tables.tables[worst])}); pMSE ratio {made.propensity.ratio.mean():.2f} (1 if nothing "
-        "tells copies from the original).",
-        highlight=False,
-        markup=False,
-    )
-    print_(f"Written: {folder / PAGE}, {folder / MANIFEST}, {folder / DRAWS}", highlight=False, markup=False)
-    print_(
-        "Only the copies are meant to leave; `keyhole synthetic-risk` tells what they give away.", highlight=False
-    )
+        f"({' by '.join(made.tables.tables[worst])}); pMSE over that of another sample of the same people "
+        f"{made.propensity.sample_ratio.mean():.2f}.",
+        *(f"Warning: {note}" for note in (*notes, *made.warnings)),
+        f"Written: {folder / PAGE}, {folder / MANIFEST}, {folder / DRAWS}",
+        "Only the copies are meant to leave; `keyhole synthetic-risk` tells what they give away.",
+    ]
+    console = Console()
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def deliver_judgement(
@@ -153,6 +153,7 @@ def deliver_judgement(
     *,
     page: Path | None,
     json: str | None,
+    records: Path | None = None,
     command: str,
     show_combinations: bool,
     quiet: bool,
@@ -174,6 +175,7 @@ def deliver_judgement(
         external=found.external,
         warnings=found.warnings,
         learns=found.inquiry.learns,
+        knows=found.knows,
     )
     result = to_text(synthetic_json(found.risk, found.matches, found.inquiry.seed))
     documents: dict[Path, str | bytes] = {}
@@ -181,8 +183,9 @@ def deliver_judgement(
         documents[page] = render_synthetic_html(content)
     if json is not None and json != "-":
         documents[Path(json)] = result
-    with private_files(documents):
-        pass
+    with private_files(documents):  # they take their places when the last of all is written
+        if records is not None:
+            write_synthetic_records(records, found.risk, found.original.combination_of_each_record())
     if json == "-":
         sys.stdout.write(result)
     elif not quiet:
@@ -190,7 +193,7 @@ def deliver_judgement(
 
         console = Console()
         render_synthetic_text(content, console)
-        for path in documents:
+        for path in (*documents, *filter(None, (records,))):
             console.print(f"Written: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -209,4 +212,4 @@ def _deliver_matches(found: JudgedCopies, *, json: str | None, quiet: bool) -> N
             words = f"{line.name}: {line.value}{f' ({line.compared})' if line.compared else ''}. {line.meaning}"
             console.print(words, highlight=False, markup=False)
         for words in found.warnings:
-            console.print(words, highlight=False, markup=False)
+            console.print(f"Warning: {words}", highlight=False, markup=False)

@@ -165,6 +165,7 @@ def compose_synthetic(
     external: bool,
     warnings: Sequence[str] = (),
     learns: Sequence[str] = (),
+    knows: Sequence[str] = (),
     when: datetime | None = None,
 ) -> SyntheticReport:
     """Turn the risk of synthetic files into a page.
@@ -183,8 +184,8 @@ def compose_synthetic(
         Whether combinations may be named by their levels. They are people's, so by default they are numbered.
     external
         Whether the copies were made elsewhere, so that how they were made is an assumption.
-    learns
-        Names of the keys that the intruder wants to learn, if some were named.
+    learns, knows
+        Names of the keys that the intruder wants to learn, and of those he knows of the record, if any.
     when
         The time to print; now, by default.
     """
@@ -193,7 +194,7 @@ def compose_synthetic(
     lines, listed_all = _lines(risk, keys if show_combinations else None)
     return SyntheticReport(
         title=f"What synthetic copies tell about {origin.source}",
-        verdict=verdict_of(risk, external=external),
+        verdict=verdict_of(risk, external=external, knows=[clean(name) for name in knows]),
         warnings=tuple(clean(warning) for warning in warnings),
         trusted=risk.trusted,
         external=external,

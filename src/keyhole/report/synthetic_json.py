@@ -66,7 +66,7 @@ def matches_json(matches: MatchRisk, records: int, copies: int, seed: int) -> di
         "status": "ok",
         "copies": copies,
         "records": records,
-        "risk": None,
+        **dict.fromkeys(("combinations", "support", "estimator", "prior", "risk", "importance")),
         "data_only": _data_only(matches),
     }
 

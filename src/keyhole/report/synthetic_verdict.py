@@ -1,13 +1,14 @@
 """What synthetic files give away, in plain words."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from keyhole.inference.pareto_weights import HEAVY
 from keyhole.report.verdict import Statement, Verdict
-from keyhole.report.words import clean, count, percent, plural, span
+from keyhole.report.words import clean, count, listed, percent, plural, span
 from keyhole.synthesis.importance import FEWEST
 from keyhole.synthesis.risk_result import SyntheticRisk
 
@@ -61,8 +62,11 @@ def intruder_of(risk: SyntheticRisk) -> IntruderView:
     )
 
 
-def verdict_of(risk: SyntheticRisk, *, external: bool) -> Verdict:
-    """The verdict on synthetic copies: what is not to be relied on says so first."""
+def verdict_of(risk: SyntheticRisk, *, external: bool, knows: Sequence[str] = ()) -> Verdict:
+    """The verdict on synthetic copies: what is not to be relied on says so first.
+
+    ``knows`` are names of keys that the intruder knows of the record.
+    """
     trusted = risk.trusted
     headline = _headline(risk) if trusted else "These numbers are not to be relied on."
     summary = [clean(check.words) for check in risk.diagnostics if check.verdict == "untrusted"]
@@ -71,7 +75,7 @@ def verdict_of(risk: SyntheticRisk, *, external: bool) -> Verdict:
     summary += [_ranks_and_chances(risk), *_doubtful(risk)]
     if external:
         summary.append(EXTERNAL)
-    return Verdict(headline, tuple(summary), _points(risk))
+    return Verdict(headline, tuple(summary), _points(risk, knows))
 
 
 def _headline(risk: SyntheticRisk) -> str:
@@ -114,14 +118,15 @@ def _doubtful(risk: SyntheticRisk) -> list[str]:
     ]
 
 
-def _points(risk: SyntheticRisk) -> tuple[Statement, ...]:
+def _points(risk: SyntheticRisk, knows: Sequence[str]) -> tuple[Statement, ...]:
     found, view = risk.combinations, intruder_of(risk)
     low, high = (count(number) for number in view.candidates)
     copies = "synthetic copy" if risk.copies == 1 else f"{count(risk.copies)} synthetic copies"
     points = [
         Statement(
             "The intruder",
-            f"He has the whole file but one record, and the {copies}. For this record he weighs the truth and "
+            f"He has the whole file but one record, and the {copies}. "
+            f"{f'Of this one he knows {listed(knows)}. ' if knows else ''}For this record he weighs the truth and "
             f"{view.weighs}: {span(low, high)} in all. Before he saw the copies, {view.believed}.",
         ),
         Statement(

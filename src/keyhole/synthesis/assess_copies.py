@@ -1,7 +1,8 @@
 """The whole job of judging synthetic copies: read them beside the original, weigh what they give away."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +31,7 @@ from keyhole.synthesis.question import LogBeliefs, Question
 from keyhole.synthesis.risk import synthetic_risk
 from keyhole.synthesis.risk_result import Estimator, SyntheticRisk
 from keyhole.synthesis.search import Search
-from keyhole.synthesis.supports import Near, Support, all_cells, known_part
+from keyhole.synthesis.supports import MOST_CELLS, Near, Support, all_cells, known_part
 from keyhole.table.packing import Packing, rank_rows
 from keyhole.table.structural_zeros import StructuralZeros
 from keyhole.table.tabulate import tabulate
@@ -50,14 +51,16 @@ class Inquiry:
     ----------
     keys
         Nothing for those that the copies were made with.
+    support
+        Nothing for changes of one key, or for all combinations of what he does not know if he knows some keys.
     prior
         ``uniform``, ``model``, or a file of combinations with a column ``weight``.
     knows
-        Keys of the target that the intruder knows; nothing for none.
+        Keys of the target that the intruder knows; nothing for none. Keys that were not synthesised he knows.
     learns
         Keys whose levels he wants to learn.
     target
-        The key that measures without a model take as the secret one; nothing for the last.
+        The key that measures without a model take as the secret one; nothing for the last that is synthetic.
     sizes
         Numbers of synthetic records to tell the risk for, besides all.
     """
@@ -65,7 +68,7 @@ class Inquiry:
     data: str
     synthetic: Path
     keys: tuple[str, ...] = ()
-    support: SupportName = "one-change"
+    support: SupportName | None = None
     estimator: Estimator = "bridge"
     prior: str = "uniform"
     knows: tuple[str, ...] = ()
@@ -87,19 +90,28 @@ class Inquiry:
 class JudgedCopies:
     """The answer; ``risk`` is None where no model was asked for.
 
-    ``external`` tells that the copies were not made by Keyhole.
+    ``knows`` are the keys of the target that the intruder knows, ``external`` tells that the copies were not made
+    by Keyhole.
     """
 
     inquiry: Inquiry
+    original: Confidential = field(repr=False)
     keys: tuple[KeyVariable, ...] = field(repr=False)
-    source: str
-    records: int
     copies: int
     target: str
+    knows: tuple[str, ...]
     risk: SyntheticRisk | None
     matches: MatchRisk
     external: bool
     warnings: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        return self.original.microdata.source
+
+    @property
+    def records(self) -> int:
+        return self.original.table.records
 
 
 def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
@@ -123,7 +135,12 @@ def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
     rules = inquiry.zeros or _path(manifest.get("zeros"))
     zeros = None if rules is None else StructuralZeros(keys, read_zero_rules(rules))
     codes = original.codes
-    target = _place(inquiry.target, names, "--target") if inquiry.target else len(names) - 1
+    only = tuple(map(str, _listed(manifest.get("only"))))
+    kept = tuple(name for name in names if only and name not in only)
+    synthetic = [place for place, name in enumerate(names) if name not in kept]
+    target = _place(inquiry.target, names, "--target") if inquiry.target else (synthetic or [-1])[-1]
+    if not synthetic:
+        raise InvalidKeys("None of the keys was synthesised: the copies have them as the file does.")
     if len(names) < 2:
         raise InvalidKeys("Synthetic files are judged by two keys or more.")
     known = [key for key in range(len(names)) if key != target]
@@ -131,41 +148,57 @@ def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
     risk = None
     if not inquiry.data_only:
         risk = synthetic_risk(
-            sampler_of(sizes, len(codes), zeros, inquiry.classes),
+            sampler_of(sizes, len(codes), zeros, inquiry.classes or _classes(manifest)),
             codes,
             copies,
-            _question(inquiry, names, keys, zeros),
-            generating=None if manifest.get("only") else read_draws(inquiry.synthetic / DRAWS, keys),
+            _question(inquiry, names, keys, zeros, kept),
+            generating=read_draws(inquiry.synthetic / DRAWS, keys),
             rng=stream(inquiry.seed, "synthetic risk"),
             progress=progress,
         )
     return JudgedCopies(
         inquiry,
+        original,
         keys,
-        original.microdata.source,
-        len(codes),
         len(copies),
         names[target],
+        _known(inquiry, names, kept),
         risk,
         matches,
         not manifest,
-        tuple(_told(original, manifest, keys)),
+        tuple(_told(original, keys, kept, external=not manifest)),
     )
 
 
+def _known(inquiry: Inquiry, names: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
+    """Keys that the intruder knows of the target.
+
+    Those that were kept are in the copies as they are: who knows all others of the file knows what is left.
+    """
+    places = {_place(name, names, "--knows") for name in (*inquiry.knows, *kept)}
+    if len(places) == len(names):
+        raise InputError("--knows names all keys that are synthetic: there is nothing left to guess.")
+    return tuple(names[place] for place in sorted(places))
+
+
 def _question(
-    inquiry: Inquiry, names: Sequence[str], keys: tuple[KeyVariable, ...], zeros: StructuralZeros | None
+    inquiry: Inquiry,
+    names: Sequence[str],
+    keys: tuple[KeyVariable, ...],
+    zeros: StructuralZeros | None,
+    kept: Sequence[str],
 ) -> Question:
     sizes = tuple(len(key) for key in keys)
-    search = Search(sizes, zeros, by_model=inquiry.prior == "model") if inquiry.support == "search" else None
-    support: Support = Near(sizes, 2 if inquiry.support == "two-change" else 1, zeros)
-    if inquiry.knows:
-        knows = tuple(_place(name, names, "--knows") for name in inquiry.knows)
-        if len(knows) == len(names):
-            raise InputError("--knows names all keys: there is nothing left to guess.")
-        support, search = known_part(sizes, knows, zeros), None
-    elif inquiry.support == "all":
-        support = all_cells(sizes, zeros)
+    known = tuple(names.index(name) for name in _known(inquiry, names, kept))
+    asked = inquiry.support or _usual_support(sizes, known, by_choice=bool(inquiry.knows))
+    search: Search | None = None
+    support: Support = Near(sizes, 2 if asked == "two-change" else 1, zeros, known)
+    if asked == "search":
+        if known:
+            raise InputError("A search looks through all keys: with some keys known, ask for another --support.")
+        search = Search(sizes, zeros, by_model=inquiry.prior == "model")
+    elif asked == "all":
+        support = known_part(sizes, known, zeros) if known else all_cells(sizes, zeros)
     given = inquiry.prior not in ("uniform", "model")
     return Question(
         support,
@@ -177,6 +210,14 @@ def _question(
         inquiry.length,
         search,
     )
+
+
+def _usual_support(sizes: tuple[int, ...], known: tuple[int, ...], *, by_choice: bool) -> SupportName:
+    """Changes of one key; all combinations of what he does not know, where they are few or he was told to know."""
+    if not known:
+        return "one-change"
+    unknown = prod(size for key, size in enumerate(sizes) if key not in known)
+    return "all" if by_choice or unknown <= MOST_CELLS else "one-change"
 
 
 def beliefs_in(path: Path, keys: tuple[KeyVariable, ...]) -> LogBeliefs:
@@ -214,22 +255,24 @@ def beliefs_in(path: Path, keys: tuple[KeyVariable, ...]) -> LogBeliefs:
     return believed
 
 
-def _told(original: Confidential, manifest: object, keys: tuple[KeyVariable, ...]) -> list[str]:
+def _told(
+    original: Confidential, keys: tuple[KeyVariable, ...], kept: Sequence[str], *, external: bool
+) -> list[str]:
     told = []
     if original.dropped:
         told.append(f"{original.dropped:,} records with a missing key were left out.")
     added = [key.name for key, own in zip(keys, original.keys, strict=True) if len(key) > len(own)]
     if added:
         told.append(f"Copies have levels that the original does not have, of {', '.join(added)}.")
-    if not manifest:
+    if external:
         told.append(
             "The copies were not made by Keyhole: chances by the model are those of an intruder who takes them "
             "for draws from latent classes of the file."
         )
-    elif isinstance(manifest, dict) and manifest.get("only"):
+    if kept:
         told.append(
-            "Only some keys were synthesised: chances by the model take whole records for synthetic, and "
-            "understate what the kept keys give away."
+            f"Not synthesised: {', '.join(kept)}. The copies have these keys as the file does, so the intruder is "
+            "taken to know them of the record; the chances take the rows of the copies for people of their own."
         )
     return told
 
@@ -238,6 +281,13 @@ def _place(name: str, names: Sequence[str], option: str) -> int:
     if name not in names:
         raise InputError(f"{option} names {name!r}, which is not among the keys.")
     return names.index(name)
+
+
+def _classes(manifest: Mapping[str, object]) -> int:
+    """As many as the copies were made with: the intruder knows how they were made; 0 if that is not told."""
+    settings = manifest.get("settings")
+    found = settings.get("classes") if isinstance(settings, dict) else None
+    return found if isinstance(found, int) else 0
 
 
 def _listed(found: object) -> list[object]:

@@ -15,6 +15,7 @@ from keyhole.inference.convergence import NEARLY, Convergence
 from keyhole.inference.fit import Verdict
 from keyhole.inference.threads import processors
 from keyhole.models.latent_class.cell_tree import CellTree
+from keyhole.models.latent_class.model import NEAR
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.progress import Progress, silent
@@ -145,6 +146,12 @@ class Draws:
         )
 
 
+def occupied_in_words(most: int, classes: int) -> str:
+    """How near chains came to the most classes there can be."""
+    words = f"Never more than {most} of {classes} classes were occupied."
+    return words if most < NEAR * classes else f"{words} More might be needed: give --classes."
+
+
 @dataclass(frozen=True, slots=True)
 class Length:
     """How long chains are: sweeps that are not used, sweeps between two draws, draws in all, chains."""
@@ -153,6 +160,17 @@ class Length:
     thin: int = 10
     draws: int = 400
     chains: int = 2
+
+    def finer(self, times: int) -> "Length":
+        """As many sweeps with up to so many times the draws.
+
+        Examples
+        --------
+        >>> Length(100, 10, 40).finer(5)
+        Length(warmup=100, thin=2, draws=200, chains=2)
+        """
+        thin = max(1, self.thin // times)
+        return Length(self.warmup, thin, self.draws * (self.thin // thin), self.chains)
 
 
 class _Chain(NamedTuple):

@@ -1,6 +1,7 @@
 """A confidential file and its synthetic copies, coded alike; and the draws that made them, kept in a file."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -9,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from keyhole.arrays import Codes, Mask
-from keyhole.errors import InputError
+from keyhole.arrays import Codes, IntVector, Mask
+from keyhole.errors import DoubtfulKeys, InputError
 from keyhole.io import Microdata, read
 from keyhole.keys.codebook import read_codebook
 from keyhole.keys.coding import KeyCoding, code_keys
@@ -19,7 +20,7 @@ from keyhole.keys.variable import MISSING, KeyVariable
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.structural_zeros import StructuralZeros
-from keyhole.table.tabulate import tabulate
+from keyhole.table.tabulate import cells_of_records, tabulate
 from keyhole.table.zero_rules import read_zero_rules
 
 MANIFEST, DRAWS = "synthesis.json", "generating-draws.npz"
@@ -61,13 +62,21 @@ class Confidential:
     def dropped(self) -> int:
         return self.microdata.records - self.table.records
 
-    def without_missing(self) -> tuple[tuple[int, ...], Codes, Mask]:
-        """Levels that are not missing, codes with 0 where a value is missing, and where that is."""
-        gone = [key.levels.index(MISSING) if MISSING in key.levels else -1 for key in self.keys]
+    def combination_of_each_record(self) -> IntVector:
+        """Its place among the sorted combinations, in the order of the file; -1 for a record left out."""
+        place = np.unique(self.table.cells, axis=0, return_inverse=True)[1].reshape(-1)
+        found = cells_of_records(self.microdata, self.codings, self.table)
+        return np.where(found < 0, -1, place[found])
+
+    def without_missing(self) -> tuple[tuple[KeyVariable, ...], Codes, Mask]:
+        """Keys without the level of missing values, codes with 0 where a value is missing, and where that is."""
+        # That level is always a key's last, so that other codes stay what they are.
+        keys = tuple(
+            KeyVariable(key.name, tuple(level for level in key.levels if level != MISSING)) for key in self.keys
+        )
         codes = self.codes.astype(np.int64)
-        missing = codes == np.array(gone)
-        sizes = tuple(len(key) - (place >= 0) for key, place in zip(self.keys, gone, strict=True))
-        return sizes, np.where(missing, 0, codes), missing
+        missing = codes >= np.array([len(key) for key in keys])
+        return keys, np.where(missing, 0, codes), missing
 
 
 def read_confidential(
@@ -133,7 +142,9 @@ def read_copies(
         keys.append(KeyVariable(key.name, (*key.levels, *(label for label in seen if label not in key.code))))
     codes = []
     for microdata in opened:
-        codings = code_keys(microdata, names, codebook={key.name: tuple(key.levels) for key in keys})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DoubtfulKeys)  # of the same keys as in the original, which told them
+            codings = code_keys(microdata, names, codebook={key.name: tuple(key.levels) for key in keys})
         table = tabulate(microdata, codings)
         place = [
             np.array([key.code[label] for label in coding.variable.levels], dtype=np.int32)

@@ -1,7 +1,7 @@
 """The whole job of making synthetic copies: read, fit, draw, and see what they are good for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +13,17 @@ from keyhole.io.stored import Value
 from keyhole.io.writing import format_like
 from keyhole.keys.level_values import level_values, value_labels
 from keyhole.keys.variable import MISSING, KeyVariable
+from keyhole.models.latent_class.model import MOST_CLASSES
 from keyhole.progress import Progress, silent
 from keyhole.randomness import DEFAULT_SEED, stream
-from keyhole.synthesis.class_draws import Length
+from keyhole.synthesis.class_draws import Length, occupied_in_words
 from keyhole.synthesis.files import MANIFEST, Confidential, Missing, read_confidential
 from keyhole.synthesis.generator import Synthesis, binds, sampler_of, synthesize
 from keyhole.synthesis.utility_design import Family
 from keyhole.synthesis.utility_propensity import PropensityUtility, compare_propensity
 from keyhole.synthesis.utility_regression import RegressionUtility, Rule, compare_regression
 from keyhole.synthesis.utility_tables import TableUtility, compare_tables
+from keyhole.table.structural_zeros import StructuralZeros
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class MadeCopies:
                 "classes",
                 most,
                 "caution" if binds(self.synthesis) else "good",
-                f"Never more than {most} of {self.synthesis.classes} classes were occupied.",
+                occupied_in_words(most, self.synthesis.classes),
             ),
         )
 
@@ -142,48 +144,52 @@ def make_copies(order: Order, progress: Progress = silent) -> MadeCopies:
         levels=order.levels,
         missing=order.missing,
     )
-    sizes, codes, missing = original.sizes, original.codes, None
+    keys, codes, missing, zeros = original.keys, original.codes, None, original.zeros
     if order.missing == "impute":
-        if original.zeros is not None:
-            raise InputError("Missing values cannot be imputed where some combinations are impossible.")
-        sizes, codes, missing = original.without_missing()
-    sampler = sampler_of(sizes, len(codes), original.zeros, order.classes)
-    found = synthesize(
-        sampler,
-        codes,
-        copies=order.copies,
-        records=order.records,
-        only=[order.keys.index(name) for name in order.only] if order.partial else None,
-        zeros=original.zeros,
-        missing=missing,
-        length=order.length,
-        rng=stream(order.seed, "synthesis"),
-        progress=progress,
-    )
+        keys, codes, missing = original.without_missing()
+        zeros = None if zeros is None else StructuralZeros(keys, zeros.rules)
+    sizes = tuple(len(key) for key in keys)
+    sampler = sampler_of(sizes, len(codes), zeros, order.classes)
+    while True:
+        found = synthesize(
+            sampler,
+            codes,
+            copies=order.copies,
+            records=order.records,
+            only=[order.keys.index(name) for name in order.only] if order.partial else None,
+            zeros=zeros,
+            missing=missing,
+            length=order.length,
+            rng=stream(order.seed, "synthesis"),
+            progress=progress,
+        )
+        if order.classes or not binds(found) or 2 * sampler.classes > MOST_CLASSES:
+            break
+        sampler = replace(sampler, classes=2 * sampler.classes)
     progress("comparing with the original", 0)
     complete = codes if missing is None else codes[~missing.any(axis=1)]
-    names = [key.name for key in original.keys]
+    names = [key.name for key in keys]
     return MadeCopies(
         order=order,
         original=original,
-        keys=original.keys,
+        keys=keys,
         synthesis=found,
         tables=compare_tables(complete, found.copies, sizes, names),
         propensity=compare_propensity(complete, found.copies, sizes),
-        regression=_regression(order, original, complete, found.copies),
+        regression=_regression(order, keys, complete, found.copies),
     )
 
 
 def _regression(
-    order: Order, original: Confidential, codes: Codes, copies: Sequence[Codes]
+    order: Order, keys: Sequence[KeyVariable], codes: Codes, copies: Sequence[Codes]
 ) -> RegressionUtility | None:
     if order.formula is None:
         return None
     rule: Rule = "partial" if order.partial else "full"
     return compare_regression(
         order.formula,
-        _columns(original.keys, codes),
-        [_columns(original.keys, copy) for copy in copies],
+        _columns(keys, codes),
+        [_columns(keys, copy) for copy in copies],
         family=order.family,
         rule=rule,
         success=order.success,

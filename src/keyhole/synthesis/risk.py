@@ -14,7 +14,7 @@ from keyhole.models.latent_class.model import NEAR
 from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.progress import Progress, silent
-from keyhole.synthesis.class_draws import ClassDraw, Draws, draw_classes
+from keyhole.synthesis.class_draws import ClassDraw, Draws, draw_classes, occupied_in_words
 from keyhole.synthesis.combination_risk import Evidence, weigh_combinations, weigh_in_short
 from keyhole.synthesis.importance import CopyWeights, copy_weights
 from keyhole.synthesis.question import Question
@@ -25,6 +25,10 @@ FEW, TOO_MANY = 0.05, 0.3
 
 MANY = 200
 """Draws of the confidential file that weigh whole copies."""
+
+FINER = 5
+"""Times as many draws where parameters cannot be integrated out: their own scatter averages out within few sweeps,
+and what is left of it in rare candidates makes the truth look less likely than it is."""
 
 
 def synthetic_risk(
@@ -46,15 +50,20 @@ def synthetic_risk(
     generating
         The parameters that made them, if they are known.
     """
+    if sampler.diagram is not None:
+        question = replace(question, length=question.length.finer(FINER))
     cells, counts = np.unique(codes, axis=0, return_counts=True)
     chains, ends, more, walk = rng.spawn(4)
     streams = chains.spawn(len(copies) + 1)
     tree = CellTree.of(sampler.sizes, codes)
+    # What the file alone predicts is in the ratio of every copy: its error counts m times, those of the copies add
+    # up to that of sqrt(m) of them. Least error for the time comes with m times as many sweeps as with a copy.
+    often = len(copies) if question.estimator == "bridge" else 1
     alone = draw_classes(
         sampler,
         tree,
         cells,
-        question.length,
+        replace(question.length, thin=question.length.thin * often),
         rng=streams[0],
         progress=progress,
         task="confidential file",
@@ -140,7 +149,7 @@ def _diagnostics(
             "classes",
             most,
             "good" if most < NEAR * sampler.classes else "caution",
-            f"Never more than {most} of {sampler.classes} classes were occupied.",
+            occupied_in_words(most, sampler.classes),
         ),
         Diagnostic(
             "importance",

@@ -50,11 +50,14 @@ class Near:
     ----------
     changes
         1 or 2.
+    known
+        Keys whose levels the intruder knows, so that no candidate differs in them.
     """
 
     sizes: tuple[int, ...]
     changes: int = 1
     zeros: StructuralZeros | None = field(default=None, repr=False)
+    known: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,7 +79,7 @@ class Near:
         return first[apart], second[apart]
 
     def mask(self, cells: Codes) -> Mask:
-        other = np.ones((len(cells), len(self.key_of)), dtype=bool)
+        other = np.tile(~np.isin(self.key_of, self.known), (len(cells), 1))
         np.put_along_axis(other, cells.astype(np.int64) + self.begins[:-1], False, axis=1)
         itself = np.ones((len(cells), 1), dtype=bool)
         kept = [itself, other]
