@@ -24,13 +24,19 @@ def quantile(law: int, u: float, knot: Vector, curve: Vector) -> float:
     )
 
 
+def log_gamma(a: float, rng: Generator) -> float:
+    if a >= 1:
+        return float(np.log(rng.standard_gamma(a)))
+    return float(np.log(rng.standard_gamma(a + 1)) + np.log(1 - rng.random()) / a)
+
+
 def profile(mass: Vector, base: Vector, start: IntVector, rows: list[int], rng: Generator) -> Vector:
     """A profile given records in these rows."""
     drawn = []
     counts = np.bincount(rows, minlength=len(base))
     for j, (first, end) in enumerate(pairwise(start)):
         shape = mass[j] * base[first:end] + counts[first:end]
-        logs = np.array([np.log(rng.standard_gamma(a + 1)) + np.log(1 - rng.random()) / a for a in shape])
+        logs = np.array([log_gamma(a, rng) for a in shape])
         weight = np.exp(logs - logs.max())
         drawn.append(weight / weight.sum())
     return np.concatenate(drawn)
@@ -50,22 +56,27 @@ def move_with(weights: Callable[[Vector], Vector]) -> Callable[..., Any]:
         tables: IntVector, rng: Generator,
     ) -> tuple[Any, ...]:  # fmt: skip
         J = records.shape[1]
-        for i, own in enumerate(u):
+        for i, own in enumerate(u.T):
             key = int(own[J] * J)
             table, seated = [key], 1
             opens = (alpha[i] if each else alpha[0]) * g0[z[i, key]]
             for m in range(J):
                 if m != key and z[i, m] == z[i, key]:
-                    if own[m] * (opens + seated) < len(table):
+                    x, there, whole = own[m] * (opens + seated), len(table), opens + seated
+                    if x < there:
                         table.append(m)
+                    own[m] = x / there if x < there else (x - there) / (whole - there)
                     seated += 1
             rows = [int(start[m] + records[i, m]) for m in table]
             if each and len(table) > 1 and (z == z[i, key]).sum() == len(table):
                 left, g0[z[i, key]] = left + g0[z[i, key]], 0.0
             weight = np.append(weights(g0[:K]) * theta[rows, :K].prod(axis=0), left * base[rows].prod())
-            k = int(np.searchsorted(np.cumsum(weight), own[key] * weight.sum(), side="right"))
+            edges = np.append(0.0, np.cumsum(weight))
+            x = own[key] * edges[-1]
+            k = int(np.searchsorted(edges[1:], x, side="right"))
             if len(table) == 1 or k > K:
                 continue
+            own[key] = (x - edges[k]) / weight[k]
             if k == K:
                 theta, g0, counts, tables = with_room(K, theta, g0, counts, tables)
                 theta[:, K] = profile(mass, base, start, rows, rng)

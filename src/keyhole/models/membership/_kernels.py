@@ -47,16 +47,20 @@ def draw_from_law(law, u, knot, curve, guide):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def draw_profile(theta, k, mass, base, start, counts, rng):
-    """Fills column k of theta from Dirichlet(mass_j base_j + counts) for each key j.
+def log_gamma(a, rng):
+    """The logarithm of a Gamma variable of shape a, which may be tiny: one of shape a + 1 times U^(1/a)."""
+    if a >= 1.0:
+        return np.log(rng.standard_gamma(a))
+    return np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random()) / a
 
-    Gamma variables of shape a are those of shape a + 1 times U^(1/a), in logs: shapes may be tiny.
-    """
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_profile(theta, k, mass, base, start, counts, rng):
+    """Fills column k of theta from Dirichlet(mass_j base_j + counts) for each key j."""
     for j in range(start.size - 1):
         top = -np.inf
         for r in range(start[j], start[j + 1]):
-            a = mass[j] * base[r] + counts[r]
-            theta[r, k] = np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random()) / a
+            theta[r, k] = log_gamma(mass[j] * base[r] + counts[r], rng)
             top = max(top, theta[r, k])
         total = 0.0
         for r in range(start[j], start[j + 1]):
@@ -121,32 +125,22 @@ def throw(b0, size, u, a, row, whole, extra, edge, x, pick):
 @njit(nogil=True, cache=True, error_model="numpy")
 def holders(z, K):
     """The keys of each of K profiles, with room for births."""
-    found = np.zeros(K, dtype=np.int64)
+    # Neighbours that share a profile would wait for each other in one tally.
+    tally = np.zeros((4, max(K, 1)), dtype=np.int64)
     if K > 0:
         for i in range(z.shape[0]):
             for j in range(z.shape[1]):
-                found[z[i, j]] += 1
-    return found
+                tally[np.uintp(j % 4), np.uintp(z[i, j])] += 1
+    return tally.sum(axis=0)[:K]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_lonely(size, own, held, here, was, lonely):
-    """lonely[b]: whether all keys of the profile of key b of a block are among these; ``was`` remembers them."""
-    for b in range(size):
-        was[b] = own[b]
-        here[own[b]] += 1
-    for b in range(size):
-        lonely[b] = here[own[b]] == held[own[b]]
-    for b in range(size):
-        here[own[b]] = 0
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def alike(own, b, size):
-    """How many keys of a block have the profile of one of them."""
+def alike(own, k, size):
+    """How many keys of the records of a block have a profile."""
     found = 0
-    for c in range(size):
-        found += own[c] == own[b]
+    for j in range(own.shape[0]):
+        for b in range(size):
+            found += own[j, b] == k
     return found
 
 
@@ -168,10 +162,10 @@ def weigh_profiles(j, b, r, a, K, left, theta, g0, base, own, rng):
         weight[k] *= theta[r, k]
         total += weight[k]
     y = rng.random() * total
-    k = np.uintp(0)
+    k = np.uint32(0)
     while k < K and y >= weight[k]:
         y -= weight[k]
-        k += np.uintp(1)
+        k += np.uint32(1)
     return k
 
 
@@ -203,23 +197,24 @@ def allocate(
     extra = np.zeros(R)
     weigh_newborn(theta, g0, left, base, old, K, extra)
     scale = old / whole
+    last = old - 1e-9
+    dead = False
     # Unsigned numbers spare the compiler a check for indices that count from the end.
-    own = np.empty((J, BLOCK), dtype=np.uintp)
-    row = np.empty((J, BLOCK), dtype=np.uintp)
+    own = np.empty((J, BLOCK), dtype=np.uint32)
+    row = np.empty((J, BLOCK), dtype=np.uint32)
     edge = np.zeros((J + 1, BLOCK))
     place = np.empty((J, BLOCK))
     width = np.empty((J, BLOCK))
     a = np.empty(BLOCK)
     inverse = np.empty(BLOCK)
     x = np.empty(BLOCK)
-    pick = np.empty(BLOCK, dtype=np.int64)
-    same = np.empty(BLOCK, dtype=np.int64)
-    total = np.empty(BLOCK, dtype=np.int64)
+    pick = np.empty(BLOCK, dtype=np.uint32)
+    same = np.empty(BLOCK, dtype=np.int32)
+    total = np.empty(BLOCK, dtype=np.int32)
     seen = np.zeros(R)
-    held = holders(z, theta.shape[1] if each and alone else 0)
-    here = np.zeros_like(held)
-    was = np.empty(BLOCK, dtype=np.uintp)
-    lonely = np.zeros(BLOCK, dtype=np.bool_)
+    counted = each and alone
+    outside = holders(z, theta.shape[1] if counted else 0)
+    inside = np.zeros(theta.shape[1], dtype=np.bool_)  # profiles that nobody outside of the block has
     for first in range(0, n, BLOCK):
         size = min(BLOCK, n - first)
         for b in range(size):
@@ -229,6 +224,12 @@ def allocate(
         for b in range(size):
             a[b] = alpha[first + b] if each else alpha[0]
             inverse[b] = 1.0 / a[b]
+        if counted:
+            for j in range(J):
+                for b in range(size):
+                    outside[own[j, b]] -= 1
+            for k in range(K):
+                inside[k] = outside[k] == 0
         for j in range(J):
             if not alone:
                 for b in range(size):
@@ -242,42 +243,42 @@ def allocate(
                     for b in range(size):
                         edge[m + 1, b] = edge[m, b] + theta[row[j, b], own[m, b]]
             throw(0, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
-            if each:
-                find_lonely(size, own[j], held, here, was, lonely)
             for b in range(size):
                 r = row[j, b]
-                k = np.uintp(K + 1)
+                k = np.uint32(K + 1)
                 y = x[b] - edge[J, b]
-                died = each and lonely[b] and alike(own[j], b, size) == 1
+                died = inside[own[j, b]] and alike(own, own[j, b], size) == 1
                 if died:
                     left += g0[own[j, b]]
                     g0[own[j, b]] = 0.0
+                    dead = True
                 elif y < 0.0:
-                    m = pick[b]
+                    m = np.uintp(pick[b])
                     own[j, b] = own[m, b]
                     place[j, b] = x[b] - edge[m, b]
                     width[j, b] = edge[m + 1, b] - edge[m, b]
                     continue
                 elif y * inverse[b] < whole[r] or extra[r] == 0.0:
-                    y = min(y * inverse[b] * scale[r], old - 1e-9)
-                    k = np.uintp(y)
-                    y -= k
+                    y = min(y * inverse[b] * scale[r], last)
+                    column = np.int64(y)
+                    y -= column
+                    k = np.uint32(column)
                     # Written without a branch: which of the two it is cannot be foreseen.
                     limit = keep[r, k]
                     kept = y < limit
-                    k = k if kept else np.uintp(other[r, k])
+                    k = k if kept else np.uint32(other[r, k])
                     place[j, b] = y if kept else y - limit
                     width[j, b] = limit if kept else 1.0 - limit
-                    if g0[k] > 0.0:
+                    if not dead or g0[k] > 0.0:
                         own[j, b] = k
                         continue
-                    k = np.uintp(K + 1)
+                    k = np.uint32(K + 1)
                 else:
                     y = y * inverse[b] - whole[r]
-                    k = np.uintp(old)
+                    k = np.uint32(old)
                     while k < K and y >= g0[k] * theta[r, k]:
                         y -= g0[k] * theta[r, k]
-                        k += np.uintp(1)
+                        k += np.uint32(1)
                     if k < K:
                         place[j, b] = y
                         width[j, b] = g0[k] * theta[r, k]
@@ -292,20 +293,22 @@ def allocate(
                 if born:
                     if theta.shape[1] == K:
                         theta, g0, counts, tables = doubled(theta, g0, counts, tables)
-                        held, here = np.append(held, np.zeros_like(held)), np.append(here, np.zeros_like(here))
+                        outside = np.append(outside, np.zeros_like(outside))
+                        inside = np.append(inside, np.zeros_like(inside))
                     seen[r] = 1.0
                     draw_profile(theta, K, mass, base, start, seen, rng)
                     seen[r] = 0.0
                     g0[K] = broken_off(left, alpha0, rng)
                     left -= g0[K]
+                    inside[K] = True
                     K += 1
                 if died or born:
                     weigh_newborn(theta, g0, left, base, old, K, extra)
                     throw(b + 1, size, u[j, first:], a, row[j], whole, extra, edge, x, pick)
-            if each:
+        if counted:
+            for j in range(J):
                 for b in range(size):
-                    held[was[b]] -= 1
-                    held[own[j, b]] += 1
+                    outside[own[j, b]] += 1
         total[:] = 0
         for j in range(J):
             same[:] = 0
@@ -365,14 +368,33 @@ def tables_of(customers, a, rng):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def level_tables(counts, K, mass, base, start, found, rng):
-    """found[r]: tables of row r over all profiles, with counts[r, k] customers and concentration mass_j base_r."""
+def draw_level_prior(counts, mass, base, start, rng):
+    """Redraws mass (J,) and base (R,) given the records by row and profile (R, K), the profiles integrated out.
+
+    Records of row r and profile k sit at tables with concentration mass_j base_r. With t tables and c_k records
+    of profile k, base_j ~ Dirichlet(1 + t), eta_k ~ Beta(mass_j, c_k), mass_j ~ Gamma(1 + sum t, 1 - sum log eta).
+    """
     for j in range(start.size - 1):
+        found, rate, whole = 0, 1.0, 0.0
+        for k in range(counts.shape[1]):
+            records = 0
+            for r in range(start[j], start[j + 1]):
+                records += counts[r, k]
+            if records > 0:
+                own, others = log_gamma(mass[j], rng), np.log(rng.standard_gamma(float(records)))
+                rate -= own - np.logaddexp(own, others)
         for r in range(start[j], start[j + 1]):
-            found[r] = 0
-            for k in range(K):
+            here = 0
+            for k in range(counts.shape[1]):
                 if counts[r, k] > 0:
-                    found[r] += tables_of(counts[r, k], mass[j] * base[r], rng)
+                    here += tables_of(counts[r, k], mass[j] * base[r], rng)
+            found += here
+            base[r] = rng.standard_gamma(1.0 + here)
+            whole += base[r]
+        # Not zero by underflow, since both divide.
+        for r in range(start[j], start[j + 1]):
+            base[r] = max(base[r] / whole, 1e-12)
+        mass[j] = max(rng.standard_gamma(1.0 + found) / rate, 1e-8)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -11,8 +11,9 @@ def move_tables(u, records, z, alpha, each, K, left, theta, g0, alpha0, mass, ba
     """Gives one table of each record a new profile: the table of a random key.
 
     It changes in ``z`` (n, J); profiles that are born join theta and g0. Counts and tables are not touched but get
-    room for the newborn. ``u`` (n, J + 1) is uniform. A profile that no other key has gives its weight back before
-    the table moves, as in ``allocate``.
+    room for the newborn. ``u`` (J + 1, n) is uniform; where a number fell within the interval that it chose takes
+    its place, so that its first J rows are uniform again afterwards, whatever was chosen. A profile that no other
+    key has gives its weight back before the table moves, as in ``allocate``.
     """
     n, J = records.shape
     row = np.empty(J, dtype=np.int64)
@@ -55,7 +56,7 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
     """
     n, J = records.shape
     for i in range(first, n):
-        key = np.uintp(u[i, J] * J)
+        key = np.uintp(u[J, i] * J)
         now = z[i, key]
         opens = (alpha[i] if each else alpha[0]) * g0[now]
         table[0] = key
@@ -63,7 +64,11 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
         for m in range(J):
             # Written without a branch: which keys share the table cannot be foreseen.
             alike = (z[i, m] == now) & (m != key)
-            joins = alike & (u[i, m] * (opens + seated) < there)
+            x = u[m, i] * (opens + seated)
+            joins = alike & (x < there)
+            low = 0.0 if joins else there
+            high = there if joins else opens + seated
+            u[m, i] = (x - low) / (high - low) if alike else u[m, i]
             table[there] = m
             there += joins
             seated += alike
@@ -83,15 +88,19 @@ def move_until_birth(first, u, records, z, alpha, each, K, left, theta, g0, base
             newborn *= base[r]
             for k in range(K):
                 weight[k] *= theta[r, k]
-        total = newborn
+        total = 0.0
         for k in range(K):
             total += weight[k]
+            weight[k] = total
         # The key itself needs no number to sit down: its own is left for the choice.
-        x = u[i, key] * total
+        x = u[key, i] * (total + newborn)
         chosen = 0
-        while chosen < K and x >= weight[chosen]:
-            x -= weight[chosen]
-            chosen += 1
+        for k in range(K):
+            chosen += weight[k] <= x
+        low = weight[chosen - 1] if chosen > 0 else 0.0
+        high = weight[chosen] if chosen < K else total + newborn
+        if high > low:
+            u[key, i] = (x - low) / (high - low)
         if chosen == K and newborn > 0.0:
             return i, there, left
         if chosen == K:

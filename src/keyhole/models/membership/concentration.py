@@ -16,8 +16,8 @@ from scipy import stats
 from keyhole.arrays import Vector
 from keyhole.numerics.concentration import GammaPrior
 
-KNOTS, GUIDES = 512, 512
-"""Of a tabulated law."""
+KNOTS, GUIDES = 512, 2048
+"""Of a tabulated law; with many guides most draws find their place at once."""
 
 TAIL = 1e-10
 """Probability beyond the knots, at either end."""

@@ -91,15 +91,9 @@ class LevelPrior:
         """Masses and bases given counts (R, K), the profiles integrated out."""
         if self.kind == "uniform":
             return mass, base
-        tables = np.zeros(self.rows.total, dtype=np.int64)
-        kernels.level_tables(counts, counts.shape[1], mass, base, self.rows.start, tables, rng)
-        records = self.rows.summed(counts)
-        of_mass = log_gamma_draws(np.repeat(mass[:, None], records.shape[1], axis=1), rng)
-        of_records = np.log(rng.standard_gamma(np.maximum(records, 1.0)))
-        log_eta = np.where(records > 0, of_mass - np.logaddexp(of_mass, of_records), 0.0)
-        rate = 1.0 - log_eta.sum(axis=1)
-        drawn = rng.standard_gamma(1.0 + self.rows.summed(tables)) / rate
-        return np.maximum(drawn, 1e-8), _positive(self.rows.dirichlet(1.0 + tables.astype(np.float64), rng))
+        mass, base = mass.copy(), base.copy()
+        kernels.draw_level_prior(counts, mass, base, self.rows.start, rng)
+        return mass, base
 
     def profiles(self, mass: Vector, base: Vector, counts: IntVector, rng: Generator) -> Vector:
         """Profiles (R, K) given counts."""

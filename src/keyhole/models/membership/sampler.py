@@ -175,8 +175,8 @@ class MembershipSampler:
         where = records, state.z, state.alpha, self.unbounded
         prior = state.alpha0, state.mass, state.base, self.rows.start
         move = self.moves[int(rng.integers(len(self.moves)))]
+        u = rng.random((self.rows.keys + (move == "tables"), len(records)))
         if move == "tables":
-            u = rng.random((len(records), self.rows.keys + 1))
             room.take(
                 *move_tables(
                     u, *where, room.profiles, room.left, room.theta, room.g0, *prior, room.counts, room.tables, rng
@@ -184,7 +184,7 @@ class MembershipSampler:
             )
         elif move == "profiles":
             room.profiles = split_or_merge(*where, room.profiles, room.theta, room.g0, *prior, rng)
-        u, v = rng.random(records.shape[::-1]), rng.random(len(records) if self.unbounded else 0)
+        v = rng.random(len(records) if self.unbounded else 0)
         room.take(
             *kernels.allocate(
                 move == "keys", *where, room.profiles, room.left, room.theta, room.g0, *prior,
@@ -222,10 +222,10 @@ class MembershipSampler:
             )
         return int(missed)
 
-    def _share(self, theta: Vector, room: Room) -> tuple[Vector, Vector, IntVector]:
+    def _share(self, theta: Vector, room: Room) -> tuple[Vector, Vector, NDArray[np.int16]]:
         """The alias tables of the weights times the given probabilities."""
         rows, K = len(theta), max(room.profiles, 1)
-        tables = np.zeros(rows), np.ones((rows, K)), np.zeros((rows, K), dtype=np.int64)
+        tables = np.zeros(rows), np.ones((rows, K)), np.zeros((rows, K), dtype=np.int16)
         kernels.share_tables(theta, room.g0, room.profiles, *tables)
         return tables
 
