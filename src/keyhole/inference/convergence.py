@@ -12,6 +12,9 @@ AGREE, NEARLY = 1.01, 1.05
 FEWEST_ESS = 100.0
 """Effective draws below which a result is not to be trusted."""
 
+TAILS = (0.05, 0.95)
+"""Where tails begin (Vehtari et al. 2021, section 4.3)."""
+
 EXACT = 1e9
 """Effective draws of a number that does not vary."""
 
@@ -21,7 +24,13 @@ FEWEST_VALUES = 8
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """Of one watched number: the rank-normalised split R-hat and the bulk effective sample size."""
+    """Of one watched number: the rank-normalised split R-hat, and what its draws are worth.
+
+    Attributes
+    ----------
+    ess
+        The smaller of the bulk and the tail effective sample sizes: means and the ends of intervals both hold.
+    """
 
     rhat: float
     ess: float
@@ -39,5 +48,8 @@ class Convergence:
         from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 
         rhat = array_stats.rhat(values, chain_axis=0, draw_axis=1, method="rank")  # type: ignore[no-untyped-call]
-        ess = array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")  # type: ignore[no-untyped-call]
-        return cls(float(np.nan_to_num(rhat, nan=np.inf)), float(np.nan_to_num(ess, nan=0.0)))
+        worth = [
+            float(array_stats.ess(values, chain_axis=0, draw_axis=1, method=method, **more))  # type: ignore[no-untyped-call]
+            for method, more in (("bulk", {}), ("tail", {"prob": TAILS}))
+        ]
+        return cls(float(np.nan_to_num(rhat, nan=np.inf)), float(np.nan_to_num(min(worth), nan=0.0)))

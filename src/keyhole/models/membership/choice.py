@@ -28,7 +28,7 @@ TRIED = (2, 3, 5, 8, 12, 20, 30, 50, 80)
 """Numbers of profiles that are tried, in this order, until two in a row are no better."""
 
 SHORT = Schedule(chains=2, target_ess=1e9, most_sweeps=600)
-LOOKS = 5
+LOOKS = 10
 """A try, and the sweeps between two looks at its cells."""
 
 PATIENCE = 2
