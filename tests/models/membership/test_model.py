@@ -16,6 +16,7 @@ from keyhole.models.membership import sampler as sampler_module
 from keyhole.models.membership.choice import Choice, Tried
 from keyhole.models.membership.model import GradeOfMembership, HierarchicalMembership
 from keyhole.models.membership.sampler import MembershipSampler
+from keyhole.models.membership.starts import allocations
 from keyhole.models.membership.state import Memberships
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
@@ -209,3 +210,10 @@ def test_profiles_are_born_where_nothing_is_left_of_the_weights() -> None:
         state = sampler.sweep(state, records, rng)
         born += state.profiles > before
     assert born
+
+
+@pytest.mark.parametrize("components", [0, 2, 3, 20])
+def test_chains_start_with_few_and_with_many_profiles(components: int) -> None:
+    records = np.random.default_rng(1).integers(0, 4, (200, 5)).astype(np.int32)
+    few, many = (allocations(records, components, crowded, np.random.default_rng(2)) for crowded in (False, True))
+    assert len(np.unique(few)) < len(np.unique(many))

@@ -119,7 +119,8 @@ class LatentClassSampler:
             share = (seen + 1.0 / np.array(self.sizes)[self.key_of]) / (tree.records + 1.0)
             base = share / np.add.reduceat(share, self.begins[:-1])[self.key_of]
         state = self._blank(tree.records, 1.0, mass, base)
-        used = max(int(CROWDED * self.classes), 1) if crowded else min(FEW, self.classes)
+        few = max(min(FEW, self.classes // 2), 1)
+        used = min(max(int(CROWDED * self.classes), few + 1), self.classes) if crowded else few
         member = rng.integers(0, used, len(tree.counts))
         counts = self._no_counts()
         np.add.at(counts, (tree.rows, member[:, None]), tree.counts[:, None])

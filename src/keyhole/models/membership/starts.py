@@ -13,10 +13,12 @@ FEW, MANY = 2, 60
 def allocations(records: Codes, components: int, crowded: bool, rng: Generator) -> NDArray[np.int16]:
     """One profile for all keys of each record: that of the nearest of some records drawn at random.
 
-    With a fixed number of profiles all of them have records at a crowded start, and two at the other.
+    With a fixed number of profiles all of them have records at a crowded start, and two at the other, or one where
+    there are but two.
     """
     n = len(records)
-    number = min((components or MANY) if crowded else FEW, components or MANY, max(n, 1))
+    most = components or MANY
+    number = min(most if crowded else max(min(FEW, most - 1), 1), max(n, 1))
     centres = records[rng.choice(n, number, replace=False)] if n else records
     nearest = np.zeros(n, dtype=np.int16)
     fewest = np.full(n, np.inf)
