@@ -1,10 +1,12 @@
 """Do intervals of models with chains cover, where the population is the model's own? Prints a Markdown table.
 
-    python scripts/chains_on_own_populations.py [--models NAMES] [--sizes N,N] [--replicates R] [--sweeps N]
+    python scripts/chains_on_own_populations.py [--models NAMES] [--sizes N,N] [--replicates R] [--law prior]
 
-A replicate is a law with a fixed number of classes or profiles, 712,174 people of it, a simple random sample and a
-fit with default settings. Replicates are remembered in a file, so an interrupted run goes on where it was.
-Progress is on stderr.
+A replicate is a law, 712,174 people of it, a simple random sample and a fit. With ``--law prior`` everything,
+hyperparameters too, comes from the model's prior, again and again until the sample has 400 uniques: a
+posterior is calibrated whatever is asked of the data, so that 95% intervals must cover 95%. With ``--law fixed``
+there are so many classes or profiles with Dirichlet laws that no prior knows of. Replicates are remembered in a
+file, so an interrupted run goes on where it was. Progress is on stderr.
 """
 
 import argparse
@@ -19,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
+from own_populations import LAWS, PEOPLE, fixed_law, people_of, prior_law
 from real_tables import ROOT
 
-from keyhole.arrays import Codes
 from keyhole.errors import NotConverged
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import model_named
@@ -29,9 +31,9 @@ from keyhole.population.sample import Sample
 from keyhole.risk.assess import assess_risk
 from keyhole.table.contingency import ContingencyTable
 
-PEOPLE = 712_174
 LEVELS = {"8 keys": (5, 2, 6, 5, 11, 3, 2, 2), "10 keys": (3, 4, 9, 2, 6, 5, 11, 4, 3, 3)}
-CLASSES, PROFILES, SPREAD = 20, 6, 0.5
+FEWEST_UNIQUES = 400
+"""Of a sample from the prior: with fewer there is no risk to speak of."""
 
 HEAD = "| model | keys | n | samples | not converged | true tau1 | error | covered | true tau2 | error | covered |"
 RULE = "|---|---|---|---|---|---|---|---|---|---|---|"
@@ -42,52 +44,25 @@ class Replicate:
     """One population of a model, one sample of it, and how long chains may be."""
 
     model: str
+    law: str
     keys: str
     size: int
     seed: int
     sweeps: int
+    effective: float
 
     @property
     def key(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def people_of(model: str, levels: tuple[int, ...], rng: Generator) -> Codes:
-    """A population: classes with weights from a Dirichlet law, or profiles that each person mixes."""
-    number = CLASSES if model == "latent-class" else PROFILES
-    weights = rng.dirichlet(np.full(number, 2.0))
-    profiles = [rng.dirichlet(np.full(size, SPREAD), number) for size in levels]
-    if model == "latent-class":
-        one = rng.choice(number, PEOPLE, p=weights)
-        return _levels([one] * len(levels), profiles, rng)
-    alpha = rng.gamma(2.0, 1.0, (PEOPLE, 1)) if model == "hdp" else np.full((PEOPLE, 1), 1.0)
-    shares = rng.standard_gamma(np.maximum(alpha * weights, 1e-3))
-    edges = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
-    chosen = [(edges < rng.random((PEOPLE, 1))).sum(axis=1).clip(max=number - 1) for _ in levels]
-    return _levels(chosen, profiles, rng)
-
-
-def _levels(chosen: list[np.ndarray], profiles: list[np.ndarray], rng: Generator) -> Codes:
-    columns = [
-        (np.cumsum(profile, axis=1)[own] < rng.random((PEOPLE, 1))).sum(axis=1).clip(max=profile.shape[1] - 1)
-        for own, profile in zip(chosen, profiles, strict=True)
-    ]
-    return np.stack(columns, axis=1).astype(np.int32)
-
-
 def run(one: Replicate) -> dict[str, object]:
     """Estimate, interval and truth of tau1 and tau2."""
-    rng = np.random.default_rng([one.seed, one.size, len(LEVELS[one.keys]), sum(map(ord, one.model))])
     levels = LEVELS[one.keys]
-    people = people_of(one.model, levels, rng)
-    cell = np.ravel_multi_index(tuple(people.T), levels)
-    inhabitants = np.bincount(cell, minlength=int(np.prod(levels)))
-    drawn = rng.choice(PEOPLE, one.size, replace=False)
-    keys = tuple(KeyVariable(f"K{j}", tuple(map(str, range(size)))) for j, size in enumerate(levels))
-    sample = Sample(ContingencyTable.from_codes(keys, people[drawn]), PEOPLE)
+    sample, inhabitants = sample_of(one, np.random.default_rng([*one.key.encode()]))
     unique = sample.table.cells[sample.table.uniques].astype(np.int64)
     alone = inhabitants[np.ravel_multi_index(tuple(unique.T), levels)]
-    options = {"most_sweeps": one.sweeps} if one.sweeps else {}
+    options = {"target_ess": one.effective, **({"most_sweeps": one.sweeps} if one.sweeps else {})}
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
@@ -102,18 +77,35 @@ def run(one: Replicate) -> dict[str, object]:
     }
 
 
+def sample_of(one: Replicate, rng: Generator) -> tuple[Sample, np.ndarray]:
+    """The sample, and the people of each cell of the population. The first records are a simple random sample."""
+    levels = LEVELS[one.keys]
+    keys = tuple(KeyVariable(f"K{j}", tuple(map(str, range(size)))) for j, size in enumerate(levels))
+    while True:
+        law = (prior_law if one.law == "prior" else fixed_law)(one.model, levels, rng)
+        drawn = people_of(law, one.size, rng)
+        sample = Sample(ContingencyTable.from_codes(keys, drawn), PEOPLE)
+        if one.law == "fixed" or sample.uniques >= FEWEST_UNIQUES:
+            break
+    everybody = np.concatenate([drawn, people_of(law, PEOPLE - one.size, rng)])
+    cell = np.ravel_multi_index(tuple(everybody.T), levels)
+    return sample, np.bincount(cell, minlength=int(np.prod(levels)))
+
+
 def main() -> None:
     """Print a row for each model, set of keys and size."""
     parser = argparse.ArgumentParser(description="Coverage of models with chains on their own populations.")
     parser.add_argument("--models", default="latent-class,gom,hdp")
+    parser.add_argument("--law", choices=LAWS, default="prior")
     parser.add_argument("--sizes", default="1000")
     parser.add_argument("--replicates", type=int, default=50)
     parser.add_argument("--sweeps", type=int, default=0, help="the most sweeps of a chain; 0 for the models' own")
+    parser.add_argument("--target-ess", type=float, default=200.0, help="effective draws that end a run")
     parser.add_argument("--jobs", type=int, default=2, help="processes; 0 to print what is remembered")
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "own_populations.jsonl")
     options = parser.parse_args()
     tasks = [
-        Replicate(model, keys, int(size), seed, options.sweeps)
+        Replicate(model, options.law, keys, int(size), seed, options.sweeps, options.target_ess)
         for model in options.models.split(",")
         for keys in LEVELS
         for size in options.sizes.split(",")
