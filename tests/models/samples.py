@@ -21,6 +21,7 @@ BY_LIKELIHOOD = [name for name in SIZE_INDEX_ALONE if name != "zayatz"]
 FEW_DRAWS = {"draws": 60, "orders": 1, "nested": 0}
 SHORT_CHAINS = {"chains": 2, "most_sweeps": 200, "components": 3}
 OWN_LENGTH: dict[str, dict[str, object]] = {
+    "auto": {"effort": "quick"},
     "gom": {"most_sweeps": 400},
     "hdp": {"most_sweeps": 400},
     "np-i": {"generators": "none"},

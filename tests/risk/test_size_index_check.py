@@ -29,7 +29,7 @@ def test_the_law_that_made_the_sample_has_a_misfit_of_about_one(name: str, theta
     misfits = []
     for _ in range(30):
         sample = sample_of(restaurant(theta, sigma, 500, rng), 10_000)
-        check = check_size_index(model_named(name, draws=20).fit(sample, rng=rng))
+        check = check_size_index(model_named(name, draws=20).fit(sample, rng=rng), rng=rng)
         if check is not None:  # with all records in one cell there is nothing to compare
             misfits.append(check.misfit)
     assert len(misfits) > 25
@@ -40,11 +40,13 @@ def test_the_law_that_made_the_sample_has_a_misfit_of_about_one(name: str, theta
 def test_another_law_has_a_large_one() -> None:
     rng = np.random.default_rng(7)
     sample = sample_of(restaurant(10.0, 0.7, 1500, rng), 30_000)
-    ewens = check_size_index(model_named("ewens", draws=20).fit(sample, rng=rng))
-    pitman = check_size_index(model_named("pitman", draws=20).fit(sample, rng=rng))
+    ewens = check_size_index(model_named("ewens", draws=20).fit(sample, rng=rng), rng=rng)
+    pitman = check_size_index(model_named("pitman", draws=20).fit(sample, rng=rng), rng=rng)
     assert ewens is not None
     assert pitman is not None
     assert ewens.misfit > 5 > pitman.misfit
+    assert ewens.criterion is not None
+    assert pitman.criterion is not None
     assert ewens.criterion > pitman.criterion
 
 

@@ -24,6 +24,7 @@ def assess(
         str | None, typer.Option("--models", metavar="A,B,C", help="Several models at once, or all.")
     ] = None,
     model_option: options.ModelOptions = None,
+    effort: options.Effort = "normal",
     table: options.Table = None,
     zeros: options.Zeros = None,
     recode: options.Recode = None,
@@ -87,6 +88,7 @@ def assess(
             kappa2,
             weights is not None,
             {name: value for name, value in limits.items() if value is not None},
+            effort,
         ),
         Outputs(
             inputs=tuple(filter(None, (Path(data), zeros, recode, levels))),

@@ -49,6 +49,10 @@ ModelOptions = Annotated[
     list[str] | None,
     typer.Option("--model-option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),
 ]
+Effort = Annotated[
+    Literal["quick", "normal", "thorough"],
+    typer.Option("--effort", help="Of auto: seconds, about a minute for 10,000 records, or as long as it takes."),
+]
 Chains = Annotated[int | None, typer.Option("--chains", min=1, help="Chains of models that sample.")]
 Draws = Annotated[
     int | None, typer.Option("--draws", min=2, help="Draws of the parameters, of models that take a number.")

@@ -5,21 +5,24 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from keyhole.cli.job import Job, prepare, settings
 from keyhole.cli.outputs import Outputs, deliver
-from keyhole.cli.terminal import terminal_progress
+from keyhole.cli.terminal import Terminal, terminal_progress
 from keyhole.errors import InputError, NotConverged
 from keyhole.inference.chain_settings import ChainSettings
 from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import CATALOGUE, automatic, model_named
 from keyhole.population.loading import LoadedSample
 from keyhole.randomness import DEFAULT_SEED
+from keyhole.report.words import rounded
 from keyhole.risk.classify import check_thresholds
 from keyhole.risk.compare import compare_models
+from keyhole.risk.estimate import RiskAssessment
 from keyhole.risk.truth import Truth
 
 UNTRUSTED, INTERRUPTED = 3, 130
@@ -40,6 +43,7 @@ class Choice:
     kappa2: float = 0.1
     weighted: bool = False
     limits: Mapping[str, object] = field(default_factory=dict)
+    effort: str = "normal"
 
     @property
     def automatic(self) -> bool:
@@ -74,7 +78,13 @@ def assess_and_deliver(
     with terminal_progress(outputs.quiet) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the report and the exit status carry it
         comparison = compare_models(
-            models, job.sample, seed=choice.seed, every_record=outputs.all_records, progress=progress
+            models,
+            job.sample,
+            seed=choice.seed,
+            every_record=outputs.all_records,
+            subsampled=subsampled_models(choice),
+            progress=progress,
+            finished=partial(_tell_first, progress, len(models)),
         )
         report = compose(
             comparison,
@@ -97,6 +107,23 @@ def assess_and_deliver(
         raise typer.Exit(UNTRUSTED)
 
 
+def _tell_first(progress: Terminal, models: int, found: RiskAssessment) -> None:
+    """One line of what a model says, while others are still at work."""
+    if models > 1 and found.tau1 is not None and found.tau2 is not None:
+        words = (
+            f"{found.model}: {rounded(found.tau1.estimate)} unique in the population "
+            f"({rounded(found.tau1.low)} to {rounded(found.tau1.high)})"
+        )
+        progress.say(words if found.members else f"{words}, a first rough answer")
+
+
+def subsampled_models(choice: Choice) -> list[RiskModel]:
+    """Models that are tried on subsamples: those that auto is made of and compared with, if there is time."""
+    if not choice.automatic or choice.effort == "quick":
+        return []
+    return [model_named(name) for name in ("sequential-logit", *automatic()) if name != "auto"]
+
+
 def chosen_models(choice: Choice, checkpoint: Path | None = None) -> list[RiskModel]:
     """The models asked for; an option goes to those of several models that have it."""
     if choice.automatic:
@@ -107,7 +134,11 @@ def chosen_models(choice: Choice, checkpoint: Path | None = None) -> list[RiskMo
         asked = tuple(dict.fromkeys(choice.models))
     options = settings(choice.model_options)
     known = {name: CATALOGUE[name].options for name in asked if name in CATALOGUE}
-    common = {**choice.limits, **({} if checkpoint is None else {"checkpoint": str(checkpoint)})}
+    common = {
+        **choice.limits,
+        "effort": choice.effort,
+        **({} if checkpoint is None else {"checkpoint": str(checkpoint)}),
+    }
     shared = {option for option in options if any(option in theirs for theirs in known.values())}
     return [
         model_named(

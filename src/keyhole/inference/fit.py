@@ -1,7 +1,7 @@
 """What a model promises: fitted to a sample, it gives the law of the unsampled counts."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from numpy.random import Generator
@@ -80,6 +80,26 @@ class ExpectsSizeIndex(Protocol):
         """The expected number of sample cells of each size."""
 
 
+@runtime_checkable
+class ScoresRecords(Protocol):
+    """A fit that tells how well it predicts records which it has not seen."""
+
+    @property
+    def log_by_cell(self) -> Vector:
+        """log p(x | all records but one in x), for each occupied cell x of the sample."""
+
+
+@runtime_checkable
+class ForetellsCells(Protocol):
+    """A fit of the keys themselves that says what another sample of the same size would look like."""
+
+    @property
+    def sample(self) -> Sample: ...
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
+        """The expected number of cells with so many records each, in another sample; None if it cannot tell."""
+
+
 class RiskModel(Protocol):
     """Frozen settings of a model."""
 
@@ -90,3 +110,22 @@ class RiskModel(Protocol):
     def settings(self) -> Mapping[str, object]: ...
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> Fit: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A model in a pool: its settings, its fit, and the share of the pool that is its own."""
+
+    model: RiskModel
+    fit: Fit = field(repr=False)
+    share: float
+    seconds: float
+
+
+@runtime_checkable
+class Pools(Protocol):
+    """A fit that is made of the fits of several models."""
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """The models, in the order in which they are shown."""

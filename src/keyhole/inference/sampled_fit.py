@@ -1,18 +1,21 @@
 """A fit made of posterior draws: their laws, and what is to be said of the chains that made them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.inference.cell_law import CellLaw, MultinomialCells
 from keyhole.inference.chains import Chains
 from keyhole.inference.convergence import AGREE, FEWEST_ESS, NEARLY, Convergence
 from keyhole.inference.fit import Diagnostic, Verdict
+from keyhole.inference.other_samples import mean_cells
 from keyhole.inference.stacking import leave_one_out, stacking_weights
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -39,6 +42,8 @@ class SampledFit:
         What probabilities of cells say of the unsampled counts.
     leaves_out
         What the interval of tau does not account for, in words.
+    another
+        The counts of the cells of another sample, given a state, which may change; None if there is no such.
     """
 
     sample: Sample
@@ -46,6 +51,7 @@ class SampledFit:
     remarks: tuple[Diagnostic, ...] = field(default=())
     law: CellLaw = field(default=MultinomialCells())
     leaves_out: str = ""
+    another: Callable[[Any, Generator], IntVector] | None = field(default=None, repr=False)
 
     @property
     def interval_leaves_out(self) -> str:
@@ -107,6 +113,18 @@ class SampledFit:
         unique = self.sample.table.uniques
         for law in self._draws():
             yield self.law.unsampled(law[unique].astype(np.float64), self.sample.unsampled_size)
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
+        """Cells with so many records each in other samples, drawn given the last states of the chains."""
+        if self.another is None:
+            return None
+        redrawn, chains = self.another, self.chains.chains
+
+        def another(own: Generator) -> IntVector:
+            chain = chains[own.choice(len(chains), p=self.weights)]
+            return redrawn(deepcopy(chain.state), own)
+
+        return mean_cells(another, sizes, self.sample.sample_size, rng)
 
     def draws(self) -> dict[str, Vector]:
         """The watched numbers by chain and look, after the warm-up."""

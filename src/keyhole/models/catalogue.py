@@ -74,16 +74,12 @@ def model_named(name: str, **options: object) -> RiskModel:
 
 
 def automatic(*, weighted: bool = False) -> tuple[str, ...]:
-    """The candidates when the user names no model; the individual-risk estimator joins for survey weights."""
-    candidates = (
-        "sequential-logit",
-        "ewens",
-        "pitman",
-        "poisson-gamma",
-        "slide-negative-binomial",
-        "poisson-inverse-gaussian",
-    )
-    return tuple(name for name in candidates + (("benedetti-franconi",) if weighted else ()) if name in CATALOGUE)
+    """What runs when the user names no model: quick ones first, for an answer within seconds, then the pool.
+
+    The individual-risk estimator joins for survey weights.
+    """
+    quick = ("ewens", "pitman", "poisson-gamma", "slide-negative-binomial", "poisson-inverse-gaussian")
+    return (*quick, *(("benedetti-franconi",) if weighted else ()), "auto")
 
 
 def _closest(given: str, known: list[str]) -> str:
@@ -115,6 +111,13 @@ _CAROTA = "Carota, Filippone, Leombruni & Polettini (2015), Annals of Applied St
 _SKINNER_HOLMES = "Skinner & Holmes (1998), Journal of Official Statistics 14"
 
 _ENTRIES = (
+    Entry(
+        "auto",
+        "keyhole.models.pooled.model:Pooled",
+        "Keyhole's own; Yao, Vehtari, Simpson & Gelman (2018), Bayesian Analysis 13, for the shares",
+        "The default: several models pooled by how well each predicts records it has not seen.",
+        "Where all of its models fail: below 500 records, with clustered samples, on data unlike people.",
+    ),
     Entry(
         "sequential-logit",
         "keyhole.models.sequential.model:SequentialLogit",

@@ -80,6 +80,11 @@ def design_effect(sample: Sample) -> float:
     return float(counts.sum() * (counts * weights**2).sum() / (counts * weights).sum() ** 2)
 
 
+def weights_differ(sample: Sample) -> bool:
+    """Whether some records stand for more people than others, beyond rounding."""
+    return design_effect(sample) > 1.0 + 1e-9
+
+
 def pseudo_counts(sample: Sample) -> Vector:
     """What each occupied cell counts in a likelihood: its records, or its share of the effective sample size.
 

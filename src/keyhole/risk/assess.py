@@ -10,8 +10,9 @@ from numpy.random import Generator
 from keyhole.arrays import Vector, distinct
 from keyhole.errors import FitFailed, NotConverged
 from keyhole.inference.dependence import FindsDependence
-from keyhole.inference.fit import Diagnostic, Fit, KeepsDraws, MatchesEveryRecord, RiskModel
+from keyhole.inference.fit import Diagnostic, Fit, KeepsDraws, MatchesEveryRecord, Pools, RiskModel
 from keyhole.inference.model_path import ChosenOnPath
+from keyhole.inference.threads import own_threads_only
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
@@ -54,35 +55,63 @@ def assess_risk(
     """
     rng = stream(seed, model.name)
     started = time.perf_counter()
-    try:
-        fit = model.fit(sample, rng=rng, progress=progress)
-    except FitFailed as failure:
-        return _failed(model, sample, seed, str(failure), time.perf_counter() - started)
-    fitted = time.perf_counter()
+    with own_threads_only():
+        try:
+            fit = model.fit(sample, rng=rng, progress=progress)
+        except FitFailed as failure:
+            return _failed(model, sample, seed, str(failure), time.perf_counter() - started)
+        fitted = time.perf_counter() - started
+        found = assess_fit(model, fit, fitted, seed=seed, level=level, every_record=every_record, rng=rng)
+    if found.status == "not-converged":
+        warnings.warn(f"{model.name}: {found.verdict}", NotConverged, stacklevel=2)
+    return found
+
+
+def assess_fit(
+    model: RiskModel,
+    fit: Fit,
+    seconds: float,
+    *,
+    seed: int = DEFAULT_SEED,
+    level: float = 0.95,
+    every_record: bool = False,
+    rng: Generator,
+) -> RiskAssessment:
+    """The risk that a fit tells, which took so many seconds; of a pool also that of each of its members."""
+    started = time.perf_counter()
+    members = tuple(
+        assess_fit(
+            one.model,
+            one.fit,
+            one.seconds,
+            seed=seed,
+            level=level,
+            rng=stream(seed, f"{model.name} {one.model.name}"),
+        )
+        for one in (fit.members if isinstance(fit, Pools) else ())
+    )
     tau1, tau2, records = risk_of_laws(fit.unsampled(), level=level, effective=fit.effective_draws, rng=rng)
     if every_record and (whole := _every_cell(fit)) is not None:
         records = RecordRisk(records.r1, records.r2, records.r1_low, records.r1_high, whole)
     untrusted = any(diagnostic.verdict == "untrusted" for diagnostic in fit.diagnostics)
-    verdict = _verdict(fit.diagnostics, fit.interval_leaves_out)
-    if untrusted:
-        warnings.warn(f"{model.name}: {verdict}", NotConverged, stacklevel=2)
     return RiskAssessment(
         model=model.name,
-        sample=sample,
+        sample=fit.sample,
         status="not-converged" if untrusted else "ok",
-        verdict=verdict,
+        verdict=_verdict(fit.diagnostics, fit.interval_leaves_out),
         tau1=tau1,
         tau2=tau2,
         records=records,
         diagnostics=fit.diagnostics,
-        size_index=check_size_index(fit),
+        size_index=check_size_index(fit, rng=stream(seed, f"{model.name} other samples")),
         seed=seed,
         settings=dict(model.settings),
-        seconds_fit=fitted - started,
-        seconds_risk=time.perf_counter() - fitted,
+        seconds_fit=seconds,
+        seconds_risk=time.perf_counter() - started,
         dependence=fit.dependence if isinstance(fit, FindsDependence) else None,
         path=fit.path if isinstance(fit, ChosenOnPath) else None,
         draws=fit.draws() if isinstance(fit, KeepsDraws) else None,
+        members=members,
     )
 
 

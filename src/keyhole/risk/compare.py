@@ -1,14 +1,17 @@
 """Several models on one sample, and which of them to believe first."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from keyhole.inference.fit import IGNORED_WEIGHTS, RiskModel
+from keyhole.inference.threads import own_threads_only
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
-from keyhole.randomness import DEFAULT_SEED
+from keyhole.randomness import DEFAULT_SEED, stream
 from keyhole.risk.assess import assess_risk
 from keyhole.risk.estimate import RiskAssessment
+from keyhole.risk.nested import nested_check
+from keyhole.risk.reasons import why_the_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +35,91 @@ def compare_models(
     seed: int = DEFAULT_SEED,
     level: float = 0.95,
     every_record: bool = False,
+    subsampled: Sequence[RiskModel] = (),
     progress: Progress = silent,
+    finished: Callable[[RiskAssessment], None] = lambda found: None,
 ) -> Comparison:
     """Assess ``sample`` with each model; a model's numbers do not depend on the others.
 
-    With one model, that model is recommended if it can be trusted. With several, one whose intervals covered the
-    truth on real populations; without such a one, that under which the sample's size index is most likely, after
-    a charge for each parameter. Other models that do not describe the size index are recommended only when
-    nothing else can be trusted. Where weights differ, models that use them come first. Once a model is interrupted
-    those after it are not run.
+    With one model, that model is recommended if it can be trusted. A pool of models comes before its members. With
+    several models, one whose intervals covered the truth on real populations; without such a one, that under which
+    the sample's size index is most likely, after a charge for each parameter. Other models that do not describe
+    the size index are recommended only when nothing else can be trusted. Where weights differ, models that use
+    them come first. Once a model is interrupted those after it are not run.
+
+    Parameters
+    ----------
+    subsampled
+        Models that are also tried on subsamples of the sample, which then plays the population.
+    finished
+        Is told of each assessment as soon as it is there.
     """
-    assessments = []
+    assessments: list[RiskAssessment] = []
     for done, model in enumerate(models):
         progress("models", done, len(models), model.name)
-        assessments.append(
-            assess_risk(model, sample, seed=seed, level=level, every_record=every_record, progress=progress)
-        )
-        if assessments[-1].interrupted:
+        found = assess_risk(model, sample, seed=seed, level=level, every_record=every_record, progress=progress)
+        assessments.append(found)
+        finished(found)
+        if found.interrupted:
             break
+    else:
+        for model in subsampled:
+            assessments = _with_nested(assessments, model, sample, seed, progress)
     progress("models", len(models), len(models))
-    recommended, reason = _recommend(assessments)
-    return Comparison(tuple(assessments), recommended, reason)
+    shown = _pools_first(assessments)
+    recommended, reason = _recommend(shown, alone=len(assessments) == 1)
+    return Comparison(shown, recommended, reason)
 
 
-def _recommend(assessments: Sequence[RiskAssessment]) -> tuple[str | None, str]:
+def _pools_first(assessments: Sequence[RiskAssessment]) -> tuple[RiskAssessment, ...]:
+    """Pools, their members unless they were assessed on their own, then the others as they came."""
+    pools = [found for found in assessments if found.members]
+    others = [found for found in assessments if not found.members]
+    named = {found.model for found in others}
+    members = [member for pool in pools for member in pool.members if member.model not in named]
+    return (*pools, *members, *others)
+
+
+def _with_nested(
+    assessments: Sequence[RiskAssessment], model: RiskModel, sample: Sample, seed: int, progress: Progress
+) -> list[RiskAssessment]:
+    """The assessments, that of the model with what subsamples say of it, wherever it stands."""
+    rng = stream(seed, f"{model.name} subsamples")
+    with own_threads_only():
+        check = nested_check(model, sample, rng=rng, progress=progress)
+    if check is None:
+        return list(assessments)
+
+    def told(found: RiskAssessment) -> RiskAssessment:
+        if found.model == model.name:
+            return replace(found, diagnostics=(*found.diagnostics, check.diagnostic()))
+        return replace(found, members=tuple(map(told, found.members))) if found.members else found
+
+    return [told(found) for found in assessments]
+
+
+def _recommend(assessments: Sequence[RiskAssessment], *, alone: bool) -> tuple[str | None, str]:
     trusted = [found for found in assessments if found.status == "ok"]
     if not trusted:
         return None, "No model gave a result that can be trusted."
-    if len(assessments) == 1:
+    pool = next((found for found in trusted if found.members), None)
+    if pool is not None:
+        return pool.model, why_the_pool(pool, assessments)
+    if alone:
         return trusted[0].model, "It is the only model that was run."
     if proven := [found for found in trusted if found.record is not None]:
         return _best_recorded(proven)
     weighted = [found for found in trusted if not _ignores_weights(found)]
     if weighted and len(weighted) < len(trusted):
         return weighted[0].model, "It is the model that uses the weights, which differ from record to record."
-    judged = [(found.size_index, found.model) for found in trusted if found.size_index is not None]
+    judged = [
+        (found.size_index.criterion, found.size_index, found.model)
+        for found in trusted
+        if found.size_index is not None and found.size_index.criterion is not None
+    ]
     if not judged:
         return trusted[0].model, "It is the first model whose fit raised no alarm."
-    check, best = min(judged, key=lambda pair: pair[0].criterion)
+    _, check, best = min(judged, key=lambda one: one[0])
     words = (
         "could have produced them"
         if check.misfit < 2

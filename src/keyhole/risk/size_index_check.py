@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
-from keyhole.arrays import Vector
-from keyhole.inference.fit import ExpectsSizeIndex, Fit
+from keyhole.arrays import IntVector, Vector
+from keyhole.inference.fit import ExpectsSizeIndex, Fit, ForetellsCells
 
 SIZES = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 9), (10, 19), (20, 49))
 """Sizes compared; beyond the last, cells are few and large and say nothing about uniqueness."""
@@ -24,14 +25,45 @@ class SizeIndexCheck:
         Chi-squared per degree of freedom: about 1 for a model whose law could have produced the sample.
     criterion
         Minus twice the log-likelihood of the size index, plus a charge for each parameter; the smaller the
-        better, comparable between models of one sample only.
+        better, comparable between models of one sample only. None for models of the keys, whose parameters were
+        not fitted to the size index.
+    uniques
+        Unique cells in the sample over those that a model of the keys expects in another sample like it.
     """
 
     misfit: float
-    criterion: float
+    criterion: float | None
+    uniques: float | None = None
 
 
-def check_size_index(fit: Fit) -> SizeIndexCheck | None:
+def check_size_index(fit: Fit, *, rng: Generator) -> SizeIndexCheck | None:
+    """Compare a fit with the sample's own numbers of cells with one record, two records, ...
+
+    A model of the size index is compared with it given their total; a model of the keys with what other samples
+    from it would show. None for models that say neither, and for samples too small to tell.
+    """
+    if isinstance(fit, ExpectsSizeIndex):
+        return _given_total(fit)
+    if isinstance(fit, ForetellsCells):
+        return _beside_others(fit, rng)
+    return None
+
+
+def _beside_others(fit: ForetellsCells, rng: Generator) -> SizeIndexCheck | None:
+    r"""Chi-squared per group of sizes: :math:`B^{-1} \sum_b (f_b - e_b)^2 / e_b`.
+
+    Nothing is given here: a law of the keys says how many cells a sample has.
+    """
+    sizes, observed = _observed(fit)
+    expected = fit.expected_cells(sizes, rng)
+    if expected is None or observed.sum() == 0:
+        return None
+    uniques = float(observed[0] / expected[0]) if expected[0] > 0 else None
+    seen, due = _joined(observed, _grouped(expected))
+    return SizeIndexCheck(float(((seen - due) ** 2 / due).mean()), None, uniques)
+
+
+def _given_total(fit: ExpectsSizeIndex) -> SizeIndexCheck | None:
     r"""Compare the numbers of small cells with what the fit expects, given how many small cells there are.
 
     With :math:`f_b` cells in the b-th of B groups of sizes and :math:`e_b` expected, scaled to the same total,
@@ -41,14 +73,10 @@ def check_size_index(fit: Fit) -> SizeIndexCheck | None:
               \text{criterion} = -2 \sum_b f_b \log\frac{e_b}{\sum_c e_c} + p \log \sum_b f_b
 
     The total is given because a model need not determine it: under Pitman's law the number of cells varies far
-    more than a Poisson number. None for models that do not describe the size index, and for samples too small to
-    tell.
+    more than a Poisson number.
     """
-    if not isinstance(fit, ExpectsSizeIndex):
-        return None
-    sizes = np.arange(1, SIZES[-1][1] + 1)
+    sizes, observed = _observed(fit)
     expected = _grouped(fit.expected_size_index(sizes))
-    observed = _grouped(np.array([fit.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64))
     if observed.sum() == 0 or not np.isfinite(expected).all() or expected.sum() <= 0:
         return None
     expected *= observed.sum() / expected.sum()
@@ -59,6 +87,12 @@ def check_size_index(fit: Fit) -> SizeIndexCheck | None:
     observed, expected = _joined(observed, expected)
     free = max(len(expected) - parameters, 1)
     return SizeIndexCheck(float(((observed - expected) ** 2 / expected).sum()) / free, criterion)
+
+
+def _observed(fit: ExpectsSizeIndex | ForetellsCells) -> tuple[IntVector, Vector]:
+    """The sizes that are looked at, and the sample's numbers of cells by group of sizes."""
+    sizes = np.arange(1, SIZES[-1][1] + 1)
+    return sizes, _grouped(np.array([fit.sample.size_index.at(int(size)) for size in sizes], dtype=np.float64))
 
 
 def _grouped(values: Vector) -> Vector:

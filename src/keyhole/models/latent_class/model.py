@@ -3,6 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, cast
 
 from numpy.random import Generator
@@ -13,6 +14,7 @@ from keyhole.inference.chain_settings import ChainSettings
 from keyhole.inference.chains import Chains, run_chains
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.ignored_weights import ignored_weights
+from keyhole.inference.other_samples import redrawn_counts
 from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.track_record import UNTRIED
 from keyhole.models.latent_class.cell_tree import CellTree
@@ -84,7 +86,10 @@ class LatentClass(ChainSettings):
             if left is not None and left < found.seconds:
                 break  # more classes take longer than these did
             classes *= 2
-        return SampledFit(sample, found, (*_remarks(found, classes, binds), *ignored_weights(sample), UNTRIED))
+        remarks = (*_remarks(found, classes, binds), *ignored_weights(sample), UNTRIED)
+        return SampledFit(
+            sample, found, remarks, another=partial(redrawn_counts, self._sampler(sample, classes), sample)
+        )
 
     def _sampler(self, sample: Sample, classes: int) -> LatentClassSampler:
         diagram = None if sample.zeros is None else sample.zeros.small_diagram

@@ -1,6 +1,7 @@
 """Chains of a mixed membership model on a sample, and what is to be said of them."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -11,6 +12,7 @@ from keyhole.inference.chains import Chains, run_chains
 from keyhole.inference.checkpoint import Checkpoint
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.ignored_weights import ignored_weights
+from keyhole.inference.other_samples import redrawn_counts
 from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.schedule import Schedule
 from keyhole.inference.track_record import UNTRIED
@@ -50,7 +52,8 @@ def fit_sampler(
     chains = run_chains(
         sampler, records_of(sample), watched, schedule, rng=rng, progress=progress, checkpoint=checkpoint
     )
-    return SampledFit(sample, chains, (*_remarks(sampler, sample, watched, chains, own), *remarks))
+    said = (*_remarks(sampler, sample, watched, chains, own), *remarks)
+    return SampledFit(sample, chains, said, another=partial(redrawn_counts, sampler, sample))
 
 
 def _remarks(

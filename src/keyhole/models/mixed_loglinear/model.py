@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.random import Generator
 
+from keyhole.arrays import IntVector
 from keyhole.errors import UnknownModel
 from keyhole.inference.cell_law import PoissonCells
 from keyhole.inference.chain import Watched
@@ -98,7 +100,7 @@ class MixedLogLinear(ChainSettings):
             checkpoint=self.checkpoint_of(self.name, sample, rng),
         )
         remarks = (*_remarks(found, sampler), *ignored_weights(sample), UNTRIED)
-        return SampledFit(sample, found, remarks, watched.law, self.leaves_out)
+        return SampledFit(sample, found, remarks, watched.law, self.leaves_out, partial(_redrawn, sampler))
 
     @property
     def leaves_out(self) -> str:
@@ -165,6 +167,11 @@ class EmpiricalMain(MixedLogLinear):
     def sampler(self, sample: Sample, table: FullTable) -> ClusteredSampler:
         known = independent_means(table) - np.log(table.fraction)
         return ClusteredSampler(table, sample.population_size, self.measure, FixedEffects(table.levels, ()), known)
+
+
+def _redrawn(sampler: ClusteredSampler | ParametricSampler, state: Any, rng: Generator) -> IntVector:
+    """The counts of all cells in another sample."""
+    return sampler.redraw(state, rng).counts
 
 
 def _remarks(found: Chains[Any], sampler: ClusteredSampler | ParametricSampler) -> Iterator[Diagnostic]:

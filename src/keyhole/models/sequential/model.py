@@ -14,6 +14,7 @@ from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.other_samples import mean_cells
 from keyhole.inference.threads import processors
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, ByOrder, diagnose
@@ -28,6 +29,7 @@ from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.population.weights import design_effect, inclusion
 from keyhole.progress import Progress, silent
+from keyhole.table.contingency import ContingencyTable
 
 MOST_ORDERS = 5
 FEWEST_DRAWS, DRAWN_SCORES = 60, 40_000_000
@@ -199,8 +201,17 @@ class SequentialLogitFit:
     @cached_property
     def log_score(self) -> float:
         """The mean log probability that the fit without a record gives that record."""
-        losses = [law.moments[:, 0] - law.moments[:, 3] for law in self.laws]
-        return float(np.mean([self.observed.records @ loss for loss in losses]) / self.observed.records.sum())
+        return float(np.mean(self._left_out @ self.observed.records) / self.observed.records.sum())
+
+    @cached_property
+    def log_by_cell(self) -> Vector:
+        """log p(x | all records but one in x) by occupied cell x, the orders pooled."""
+        return np.asarray(np.logaddexp.reduce(self._left_out) - np.log(len(self.laws)))
+
+    @cached_property
+    def _left_out(self) -> Vector:
+        """log p of a record under the fit without it, by order and occupied cell."""
+        return np.array([law.moments[:, 0] - law.moments[:, 3] for law in self.laws])
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -234,6 +245,15 @@ class SequentialLogitFit:
                 found.append((tau, float(np.sqrt(chance + (float(moved.sum()) - tau) ** 2))))
         by_order = np.array(found).reshape(-1, 2, 2)
         return ByOrder(by_order[:, 0, 0], by_order[:, 1, 0], by_order[:, 0, 1], by_order[:, 1, 1])
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector:
+        """Cells with so many records each in another sample: the mean over samples that are drawn from the law."""
+
+        def another(own: Generator) -> IntVector:
+            records = self.simulate(self.sample.sample_size, own)
+            return ContingencyTable.from_codes(self.sample.table.keys, records).counts
+
+        return mean_cells(another, sizes, self.sample.sample_size, rng)
 
     def simulate(self, size: int, rng: Generator) -> Codes:
         """Records of a population like this one, as codes of the table's levels; each from one order's law."""

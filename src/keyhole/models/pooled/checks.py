@@ -1,0 +1,52 @@
+"""What is to be said of a pool: whose word counts how much, how far they agree, and what worries them."""
+
+from collections.abc import Mapping, Sequence
+
+from keyhole.inference.fit import Diagnostic, Member, Verdict
+from keyhole.inference.track_record import TRACK_RECORD
+
+MINOR = 0.2
+"""Shares below this are too small for a doubt about their model to be one about the pool."""
+
+
+def diagnose(members: Sequence[Member], failures: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """The shares, what could not be fitted, and the members' own checks."""
+    found = [_shares(members)]
+    found += [
+        Diagnostic(
+            f"failed_{name}", "failed", "caution", f"{name} could not be fitted and is not in the pool: {why}"
+        )
+        for name, why in failures.items()
+    ]
+    for place, member in enumerate(members):
+        for check in member.fit.diagnostics:
+            if check.name == TRACK_RECORD or (place and member.share == 0.0):
+                continue
+            found.append(_taken_over(member, check, leader=place == 0))
+    return tuple(found)
+
+
+def _shares(members: Sequence[Member]) -> Diagnostic:
+    if len(members) == 1:
+        words = f"Only {members[0].model.name} was fitted; a greater effort pools it with models of another kind."
+        return Diagnostic("pool", members[0].model.name, "good", words)
+    parts = [f"{member.model.name} {member.share:.0%}" for member in members]
+    words = (
+        f"The pool is made of {', '.join(parts)}: how sure it is that each predicts best the records that it has "
+        "not seen."
+    )
+    return Diagnostic("pool", "; ".join(parts), "good", words)
+
+
+def _taken_over(member: Member, check: Diagnostic, *, leader: bool) -> Diagnostic:
+    """A check of a member; doubts about one that hardly counts, or whose score already says it, are cautions."""
+    if leader or check.value == "interrupted":
+        return check
+    verdict: Verdict = check.verdict
+    if verdict == "untrusted":
+        # Chains that have not met predict as they do, and the share was earned by that.
+        verdict = "caution"
+    if member.share < MINOR:
+        verdict = "good"
+    name = member.model.name
+    return Diagnostic(f"{name}_{check.name}".replace("-", "_"), check.value, verdict, f"{name}: {check.words}")

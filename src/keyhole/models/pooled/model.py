@@ -1,0 +1,157 @@
+"""The pool as a risk model: which models are in it, and the laws it draws from them."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import IntVector, Vector
+from keyhole.errors import FitFailed, UnknownModel
+from keyhole.inference.dependence import Dependence, FindsDependence
+from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, Member, RiskModel
+from keyhole.models.catalogue import model_named
+from keyhole.models.pooled.checks import diagnose
+from keyhole.models.pooled.laws import pooled_laws
+from keyhole.models.pooled.shares import pooled_log_density, shares_of
+from keyhole.population.sample import Sample
+from keyhole.population.unsampled import UnsampledCounts
+from keyhole.population.weights import weights_differ
+from keyhole.progress import Progress, silent
+
+EFFORTS = ("quick", "normal", "thorough")
+
+LEADER = "sequential-logit"
+"""The model that the others are pooled with: without it there is no pool."""
+
+SWEEPS: Mapping[str, int] = {"normal": 6_000_000, "thorough": 100_000_000}
+"""Records times sweeps of each chain of latent classes: a number, not a time, so that a seed has one answer."""
+
+FEWEST_SWEEPS = 400
+MOST_SWEEPS: Mapping[str, int] = {"normal": 3_000, "thorough": 20_000}
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Several models at once, pooled by how well each predicts the records it has not seen.
+
+    Parameters
+    ----------
+    effort
+        ``quick``: the sequential logit alone. ``normal``: pooled with latent classes, from chains of moderate
+        length. ``thorough``: from long chains.
+    max_seconds
+        Stop chains after this long and say so; 0 for no limit. With a limit, results depend on the machine.
+    """
+
+    effort: str = "normal"
+    max_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise UnknownModel(
+                f"The effort must be {', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}, found {self.effort!r}."
+            )
+
+    @property
+    def name(self) -> str:
+        return "auto"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {"effort": self.effort, "max_seconds": self.max_seconds}
+
+    def models(self, sample: Sample) -> tuple[RiskModel, ...]:
+        """The members, the leader first."""
+        leader = model_named(LEADER)
+        if self.effort == "quick" or weights_differ(sample):
+            return (leader,)  # of the two only the leader uses weights
+        sweeps = max(SWEEPS[self.effort] // max(sample.sample_size, 1), FEWEST_SWEEPS)
+        sweeps = min(sweeps, MOST_SWEEPS[self.effort])
+        return leader, model_named("latent-class", most_sweeps=sweeps, max_seconds=self.max_seconds)
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "PooledFit":
+        fitted: list[tuple[RiskModel, Fit, float]] = []
+        failures: dict[str, str] = {}
+        for model, own in zip(models := self.models(sample), rng.spawn(len(models)), strict=True):
+            progress(f"auto: {model.name}", len(fitted), len(models))
+            begun = time.perf_counter()
+            try:
+                fit = model.fit(sample, rng=own, progress=progress)
+            except FitFailed as failure:
+                if model.name == LEADER:
+                    raise
+                failures[model.name] = str(failure)
+                continue
+            fitted.append((model, fit, time.perf_counter() - begun))
+        shares = shares_of([fit for _, fit, _ in fitted], sample, rng=rng)
+        members = tuple(
+            Member(model, fit, float(share), seconds)
+            for (model, fit, seconds), share in zip(fitted, shares, strict=True)
+        )
+        return PooledFit(sample, members, failures, self)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledFit:
+    """Fits of several models, and which share of the laws each gives.
+
+    Attributes
+    ----------
+    failures
+        Models that could not be fitted, and why.
+    settings
+        The pool as it was asked for.
+    """
+
+    sample: Sample
+    members: tuple[Member, ...]
+    failures: Mapping[str, str] = field(default_factory=dict)
+    settings: Pooled = field(default=Pooled())
+
+    @property
+    def interval_leaves_out(self) -> str:
+        return self.members[0].fit.interval_leaves_out
+
+    @property
+    def effective_draws(self) -> float | None:
+        """At least what the members' own draws are worth, together."""
+        worths = [member.fit.effective_draws for member in self.members if member.share]
+        known = [worth for worth in worths if worth is not None]
+        return None if len(known) < len(worths) or not known else sum(known)
+
+    def unsampled(self) -> Iterator[UnsampledCounts]:
+        """Laws of every member, as many of each as its share says."""
+        return pooled_laws(self.members)
+
+    @cached_property
+    def log_by_cell(self) -> Vector:
+        """log p(x | all records but one in x) under the pool."""
+        return pooled_log_density(
+            [member.fit for member in self.members], [member.share for member in self.members]
+        )
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """Which keys go together, as the leader found."""
+        leader = self.members[0].fit
+        assert isinstance(leader, FindsDependence)
+        return leader.dependence
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return diagnose(self.members, self.failures)
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
+        """The members' expectations, by their shares; None if one cannot tell."""
+        total = np.zeros(len(sizes))
+        for member in self.members:
+            if not member.share:
+                continue
+            own = member.fit.expected_cells(sizes, rng) if isinstance(member.fit, ForetellsCells) else None
+            if own is None:
+                return None
+            total += member.share * own
+        return total

@@ -1,0 +1,67 @@
+r"""Which share of a pool each model gets: how sure it is that it predicts unseen records best.
+
+With held-out log probabilities :math:`\ell_{mi} = \log p_m(x_i \mid x_{-i})` of the n records, model m gets
+
+.. math:: E \; \frac{\exp(n \sum_i u_i \ell_{mi})}{\sum_l \exp(n \sum_i u_i \ell_{li})}, \qquad u \sim
+          \mathrm{Dirichlet}(1, \ldots, 1)
+
+over Bayesian bootstraps u of the records (pseudo-BMA+, Yao et al. 2018, *Bayesian Analysis* 13). The truth of the
+risk is not looked at, so there is nothing to tune. Stacking, which maximises the score of the mixture itself,
+would give a share to whatever differs, and what differs most is the bias of the risk
+(``docs/explanation/auto.md``).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.inference.fit import Fit, ScoresRecords
+from keyhole.population.sample import Sample
+
+BOOTSTRAPS = 500
+
+NEGLIGIBLE = 0.01
+"""Shares below this are none: they would not move an estimate by a noticeable amount."""
+
+
+def shares_of(fits: Sequence[Fit], sample: Sample, *, rng: Generator) -> Vector:
+    """The shares, adding up to one; models that cannot score records get none."""
+    if len(fits) == 1:
+        return np.ones(1)
+    scored = [place for place, fit in enumerate(fits) if isinstance(fit, ScoresRecords)]
+    densities = np.array([fit.log_by_cell for fit in fits if isinstance(fit, ScoresRecords)])
+    shares = np.zeros(len(fits))
+    shares[scored] = bootstrapped_shares(densities, sample.table.counts.astype(np.float64), rng=rng)
+    shares[shares < NEGLIGIBLE] = 0.0
+    return np.asarray(shares / shares.sum())
+
+
+def bootstrapped_shares(log_densities: Vector, counts: Vector, *, rng: Generator) -> Vector:
+    """How often each model predicts best, over bootstraps of the records of each cell.
+
+    Examples
+    --------
+    >>> alike = np.log([[0.5, 0.2], [0.2, 0.5]])
+    >>> bootstrapped_shares(alike, np.array([40.0, 40.0]), rng=np.random.default_rng(1)).round(1).tolist()
+    [0.5, 0.5]
+    >>> worse = np.log([[0.5, 0.5], [0.1, 0.1]])
+    >>> bootstrapped_shares(worse, np.array([3.0, 1.0]), rng=np.random.default_rng(1)).round(2).tolist()
+    [1.0, 0.0]
+    """
+    records = counts.sum()
+    weight = rng.standard_gamma(counts, (BOOTSTRAPS, len(counts)))
+    score = records * (weight / weight.sum(axis=1, keepdims=True)) @ log_densities.T
+    share = np.exp(score - score.max(axis=1, keepdims=True))
+    return np.asarray((share / share.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def pooled_log_density(fits: Sequence[Fit], shares: Sequence[float]) -> Vector:
+    """log of the pool's held-out probability of a record, by occupied cell."""
+    parts = [
+        fit.log_by_cell + np.log(share)
+        for fit, share in zip(fits, shares, strict=True)
+        if share and isinstance(fit, ScoresRecords)
+    ]
+    return np.asarray(np.logaddexp.reduce(np.array(parts)))

@@ -1,0 +1,58 @@
+"""Why the pool is believed first: what its models, the sample and its subsamples say, in words."""
+
+from collections.abc import Sequence
+
+from keyhole.risk.estimate import RiskAssessment
+from keyhole.risk.nested import NESTED_ERROR
+
+FITS, POOR = 2.0, 10.0
+"""Misfits of the size index up to which a model is said to reproduce it, and from which not to."""
+
+
+def why_the_pool(pool: RiskAssessment, assessments: Sequence[RiskAssessment]) -> str:
+    """The shares, the checks on the sample alone and the record, one sentence each."""
+    others = [found for found in assessments if found is not pool]
+    sentences = [_shares(pool), _size_index(pool, others), _nested(others)]
+    if pool.record is not None:
+        sentences.append(pool.record.words)
+    return " ".join(filter(None, sentences))
+
+
+def _shares(pool: RiskAssessment) -> str:
+    return next((check.words for check in pool.diagnostics if check.name == "pool"), "")
+
+
+def _size_index(pool: RiskAssessment, others: Sequence[RiskAssessment]) -> str:
+    """Which models reproduce how many records share a combination, and which do not."""
+    judged = {found.model: found.size_index_misfit for found in (pool, *others)}
+    fit = [name for name, misfit in judged.items() if misfit is not None and misfit < FITS]
+    unfit = [name for name, misfit in judged.items() if misfit is not None and misfit >= POOR]
+    if not fit and not unfit:
+        return ""
+    words = (
+        [f"{_listed(fit)} reproduce{'s' * (len(fit) == 1)} how many records share a combination"] if fit else []
+    )
+    if unfit:
+        words.append(
+            f"{_listed(unfit)} {'does' if len(unfit) == 1 else 'do'} not" + ("" if fit else " reproduce it")
+        )
+    return "; ".join(words) + "."
+
+
+def _nested(others: Sequence[RiskAssessment]) -> str:
+    """How far off models were where the sample played the population, nearest first."""
+    errors = {
+        found.model: float(check.value)
+        for found in others
+        for check in found.diagnostics
+        if check.name == NESTED_ERROR
+    }
+    if not errors:
+        return ""
+    ranked = sorted(errors.items(), key=lambda one: abs(one[1]))
+    shown = ", ".join(f"{name} {error:+.0%}" for name, error in ranked)
+    return f"With the sample as the population, tau1 of subsamples, extrapolated, was off by: {shown}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
