@@ -56,7 +56,7 @@ def main() -> None:
     keys = [trial.key(populations[trial.population]) for trial in results]
     print(provenance(journal, keys))
     print(f"\n{EXPLAINED}\n\n{HEAD}\n{RULE}")
-    order = {name: place for place, name in enumerate(("auto", *CATALOGUE))}
+    order = {name: place for place, name in enumerate(CATALOGUE)}
     rows = measure(results)
     for name in options.tables:
         own = [one for one in rows if one.population == name]
@@ -67,7 +67,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Every model against the truth on real tables.")
     parser.add_argument("--journal", type=Path, default=ROOT / ".cache" / "validation.jsonl")
-    parser.add_argument("--models", default="all", help="names, with commas between them; all has auto in it")
+    parser.add_argument("--models", default="all", help="names, with commas between them")
     parser.add_argument("--model-option", action="append", default=[], metavar="MODEL.NAME=VALUE")
     parser.add_argument("--tables", default=",".join(DECLARED), help="names, with commas between them")
     parser.add_argument("--sizes", default="1000,5000,10000,5%", help="numbers, or percentages of the population")

@@ -218,8 +218,6 @@ def run_trial(trial: Trial, population: KnownPopulation, source: str | None = No
         place = extract_tb(error.__traceback__)[-1]
         words = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
         return Replicate("fault", words, 0.0, process_time() - begun, *nothing)
-    if found is None:
-        return Replicate("failed", "Nothing is recommended.", 0.0, process_time() - begun, *nothing)
     if found.interrupted:
         raise KeyboardInterrupt
     return Replicate.of(found, truth, process_time() - begun)
