@@ -25,7 +25,7 @@ def test_options_are_read_from_text() -> None:
     ("name", "options", "words"),
     [
         ("pittman", {}, "Closest: pitman"),
-        ("xyz", {}, "There are: sequential-logit, two-way"),
+        ("xyz", {}, "There are: auto, sequential-logit, two-way"),
         ("pitman", {"draw": 5}, "Closest: draws"),
         ("pitman", {"draws": "many"}, "whole number"),
         ("pitman", {"draws": 3}, "from 20"),

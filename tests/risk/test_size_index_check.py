@@ -1,12 +1,22 @@
 """The misfit of the size index is about 1 for the law that made the sample and large for another."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import model_named
+from keyhole.population.sample import Sample
 from keyhole.risk.compare import compare_models
 from keyhole.risk.size_index_check import check_size_index
+from keyhole.table.contingency import ContingencyTable
 from tests.models.samples import sample_of
+
+
+def _levels(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One level for each row of probabilities."""
+    return (probability.cumsum(axis=1) < rng.random((len(probability), 1))).sum(axis=1).clip(max=11)
 
 
 def restaurant(theta: float, sigma: float, records: int, rng: np.random.Generator) -> list[int]:
@@ -58,3 +68,22 @@ def test_a_second_parameter_must_earn_its_place() -> None:
         compare_models(models, sample_of(restaurant(100.0, 0.0, 500, rng), 5000)).recommended for _ in range(20)
     ]
     assert chosen.count("ewens") >= 16
+
+
+def test_a_law_of_the_keys_is_held_against_other_samples_from_it() -> None:
+    """The sequential logit, which learns how keys depend, fits its sample and not one whose keys do not."""
+    rng = np.random.default_rng(3)
+    habits = rng.dirichlet(np.full(12, 0.7), (2, 3))
+    group = rng.integers(0, 2, 2000)
+    codes = np.stack([_levels(habits[group, j], rng) for j in range(3)], axis=1)
+    keys = tuple(KeyVariable(f"K{j}", tuple(map(str, range(12)))) for j in range(3))
+    sample = Sample(ContingencyTable.from_codes(keys, codes), 50_000)
+    fit = model_named("sequential-logit", orders=1, nested=0, draws=20).fit(sample, rng=rng)
+    check = check_size_index(fit, rng=rng)
+    assert check is not None
+    assert check.criterion is None
+    assert check.misfit < 3
+    apart = replace(fit, sample=Sample(ContingencyTable.from_codes(keys, rng.integers(0, 12, (2000, 3))), 50_000))
+    wrong = check_size_index(apart, rng=rng)
+    assert wrong is not None
+    assert wrong.misfit > 10

@@ -1,0 +1,137 @@
+"""A pool believes each model as far as it predicts unseen records best, and its laws are those of its members."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from keyhole.arrays import Vector
+from keyhole.errors import UnknownModel
+from keyhole.inference.fit import Diagnostic, Fit, Member, Verdict
+from keyhole.models.catalogue import model_named
+from keyhole.models.pooled.checks import diagnose
+from keyhole.models.pooled.laws import numbers_of, pooled_laws
+from keyhole.models.pooled.model import Pooled
+from keyhole.models.pooled.shares import bootstrapped_shares, shares_of
+from keyhole.population.multinomial import MultinomialUnsampled
+from keyhole.population.sample import Sample
+from keyhole.population.unsampled import UnsampledCounts
+from keyhole.progress import Progress, silent
+from keyhole.risk.assess import assess_risk, risk_of_laws
+from tests.models.samples import typical_sample
+
+
+@dataclass(frozen=True, eq=False)
+class Toy:
+    """Every unique cell has the same probability; records are predicted as well as it is told."""
+
+    sample: Sample
+    probability: float
+    log_density: float
+    laws: int = 20
+    verdict: Verdict = "good"
+    interval_leaves_out: str = ""
+    effective_draws: None = None
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return (Diagnostic("toy", 1, self.verdict, "A toy."),)
+
+    @property
+    def log_by_cell(self) -> Vector:
+        return np.full(self.sample.table.occupied, self.log_density)
+
+    def unsampled(self) -> Iterator[UnsampledCounts]:
+        for _ in range(self.laws):
+            yield MultinomialUnsampled(np.full(self.sample.uniques, self.probability), self.sample.unsampled_size)
+
+
+@dataclass(frozen=True)
+class ToyModel:
+    name: str = "toy"
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> Fit:
+        return Toy(sample, 1e-4, -5.0)
+
+
+def members(*shares: float) -> list[Member]:
+    sample = typical_sample()
+    return [
+        Member(ToyModel(f"toy-{place}"), Toy(sample, 1e-5 * (place + 1), -5.0), share, 0.0)
+        for place, share in enumerate(shares)
+    ]
+
+
+def test_the_estimate_of_a_pool_is_the_mean_of_its_members_by_their_shares() -> None:
+    pooled = members(0.75, 0.25)
+    rng = np.random.default_rng(1)
+    alone = [risk_of_laws(member.fit.unsampled(), rng=rng)[0].estimate for member in pooled]
+    together = risk_of_laws(pooled_laws(pooled), rng=rng)[0].estimate
+    # Whole numbers of laws come near to the shares: 20 of the first and 7 of the second.
+    assert together == pytest.approx((20 * alone[0] + 7 * alone[1]) / 27)
+    assert abs(together - (0.75 * alone[0] + 0.25 * alone[1])) < 0.02 * abs(alone[0] - alone[1])
+
+
+def test_a_member_without_a_share_gives_no_law() -> None:
+    pooled = members(1.0, 0.0)
+    assert len(list(pooled_laws(pooled))) == 20
+    assert numbers_of([20, 1000], [0.5, 0.5]).tolist() == [20, 20]
+
+
+def test_shares_follow_the_held_out_score_and_nothing_else() -> None:
+    sample = typical_sample()
+    better, worse = Toy(sample, 0.5, -5.0), Toy(sample, 0.1, -5.1)
+    assert shares_of([better, worse], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
+    assert shares_of([worse, better], sample, rng=np.random.default_rng(1)).tolist() == [0.0, 1.0]
+    half = shares_of([better, better], sample, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(half, 0.5)
+
+
+def test_scores_that_cannot_be_told_apart_share() -> None:
+    """A difference of one standard error over the records leaves both models in."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0.0, 0.5, 1000)
+    first = np.full(1000, -5.0)
+    second = first + noise - noise.mean() - 0.5 / np.sqrt(1000)
+    shares = bootstrapped_shares(np.array([first, second]), np.ones(1000), rng=rng)
+    assert 0.7 < shares[0] < 0.95
+    assert shares.sum() == pytest.approx(1.0)
+
+
+def test_doubts_about_the_leader_are_doubts_about_the_pool_and_others_cautions() -> None:
+    sample = typical_sample()
+    doubtful = Toy(sample, 1e-5, -5.0, verdict="untrusted")
+    sound = Toy(sample, 1e-5, -5.0)
+
+    def verdicts(first: Toy, second: Toy, share: float) -> list[str]:
+        pooled = [Member(ToyModel("one"), first, 1 - share, 0.0), Member(ToyModel("two"), second, share, 0.0)]
+        return [check.verdict for check in diagnose(pooled, {}) if check.name.endswith("toy")]
+
+    assert verdicts(doubtful, sound, 0.5) == ["untrusted", "good"]
+    assert verdicts(sound, doubtful, 0.5) == ["good", "caution"]
+    assert verdicts(sound, doubtful, 0.1) == ["good", "good"]
+    assert verdicts(sound, doubtful, 0.0) == ["good"]
+
+
+def test_a_quick_pool_is_the_sequential_logit_with_every_claim_of_its_own() -> None:
+    sample = typical_sample()
+    found = assess_risk(Pooled("quick"), sample, seed=2)
+    assert [member.model for member in found.members] == ["sequential-logit"]
+    (alone,) = found.members
+    assert found.tau1 is not None
+    assert alone.tau1 is not None
+    assert found.tau1.estimate == pytest.approx(alone.tau1.estimate)
+    assert found.dependence is not None
+    assert found.size_index is not None
+
+
+def test_efforts_differ_in_the_length_of_chains_not_in_the_clock() -> None:
+    sample = typical_sample()
+    normal, thorough = (Pooled(effort).models(sample)[1].settings for effort in ("normal", "thorough"))
+    assert (normal["most_sweeps"], thorough["most_sweeps"]) == (3_000, 20_000)
+    assert normal["max_seconds"] == 0.0
+    with pytest.raises(UnknownModel, match="quick, normal or thorough"):
+        model_named("auto", effort="hard")
