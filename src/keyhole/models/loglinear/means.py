@@ -18,10 +18,11 @@ from keyhole.models.loglinear.existence import Existence, existence
 from keyhole.models.loglinear.graph import decomposition
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
 from keyhole.models.loglinear.junction_tree import fit_tree, tree_entries
+from keyhole.models.loglinear.other_samples import decomposable_cells, poisson_cells
 from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
 from keyhole.population.poisson import PoissonUnsampled
 from keyhole.population.sample import Sample
-from keyhole.population.weights import inclusion, pseudo_counts
+from keyhole.population.weights import inclusion, pseudo_counts, weights_differ
 from keyhole.progress import Progress, silent
 from keyhole.table.structural_zeros import StructuralZeros
 
@@ -37,6 +38,9 @@ EMPTY_AT_ONCE = 1 << 10
 
 FEWEST_DRAWS, DRAWN_ERRORS = 60, 20_000_000
 """Draws of the estimation error are fewer when uniques are very many, never fewer than the first; 8 bytes each."""
+
+LARGEST_COUNT = 60
+"""Records of a cell up to which its expected numbers are worked out."""
 
 MARGINS, RISKS = 1e-4, 1e-5
 """Relative differences of margins, and of tau over a pass, at which proportional fitting stops."""
@@ -70,6 +74,8 @@ class Means:
         Entries of the sufficient margins that nobody has, though somebody could: cells there are fitted as zero.
     existence
         Whether the maximum of the likelihood is reached; not if entries are empty.
+    expected
+        Cells with 1, 2, ... records that another sample would have; None where cells were not visited.
     """
 
     sample: Sample
@@ -84,6 +90,16 @@ class Means:
     parameters: int | None
     empty: int
     existence: Existence
+    expected: Vector | None = field(default=None, repr=False)
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
+        """Cells with so many records each in another sample; None with weights, and where nobody worked it out."""
+        if weights_differ(self.sample):
+            return None
+        if self.expected is not None:
+            return np.asarray(self.expected[sizes - 1])
+        tree = decomposition(self.generators) if self.way == "closed form" else None
+        return None if tree is None else decomposable_cells(self.sample, tree, sizes, rng)
 
     @cached_property
     def thin(self) -> float:
@@ -182,6 +198,7 @@ def means_of(sample: Sample, found: Fitted, empty: int, *, draws: int, rng: Gene
         None if error is None else error.parameters,
         empty,
         "does not exist" if empty else existence(found.cells, found.generators),
+        poisson_cells(found.fitted, LARGEST_COUNT),
     )
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from numpy.random import Generator
 
+from keyhole.arrays import IntVector, Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.formula import read_generators
@@ -121,6 +122,10 @@ class LogLinearFit:
     def unsampled(self) -> Iterator[PoissonUnsampled | PerturbedPoissonUnsampled]:
         """The plug-in law; its draws hold the estimation error."""
         yield self.means.unsampled()
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
+        """Cells with so many records each in another sample."""
+        return self.means.expected_cells(sizes, rng)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -1,0 +1,72 @@
+r"""How many cells of another sample from a fitted log-linear model would hold one record, two, ...
+
+On visited cells with means m the expected numbers are sums of Poisson probabilities. For a decomposable model no
+cell is visited: its maximum likelihood law is that of a record whose cliques are copied, one after the other, from
+random records of the sample that agree with what was copied before.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from keyhole.arrays import Codes, IntVector, Vector
+from keyhole.inference.other_samples import mean_cells
+from keyhole.models.loglinear.graph import Decomposition
+from keyhole.population.sample import Sample
+from keyhole.table.packing import Packing, rank_rows
+
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+
+NEVER = 1e-12
+"""Probabilities below this are not followed to larger counts."""
+
+
+def poisson_cells(means: Vector, largest: int) -> Vector:
+    """The expected number of cells with 1, 2, ..., ``largest`` records.
+
+    Examples
+    --------
+    >>> poisson_cells(np.array([1.0, 1.0]), 2).round(4).tolist()
+    [0.7358, 0.3679]
+    """
+    mean = means[means > 0]
+    probability = mean * np.exp(-mean)
+    expected = np.zeros(largest)
+    for count in range(1, largest + 1):
+        expected[count - 1] = probability.sum()
+        # A cell may be too large to have few records, never too small to have one more than it could have had.
+        alive = (probability > NEVER) | (mean > count)
+        mean, probability = mean[alive], probability[alive] * mean[alive] / (count + 1)
+    return expected
+
+
+def decomposable_cells(sample: Sample, tree: Decomposition, sizes: IntVector, rng: Generator) -> Vector:
+    """The mean number of cells with so many records each, over samples from a decomposable model."""
+    codes, levels = sample.table.dense()
+    records = np.repeat(codes, sample.table.counts, axis=0)
+    shape = tuple(map(len, levels))
+
+    def another(own: Generator) -> IntVector:
+        packed = Packing(shape).pack(copied_by_cliques(tree, records, shape, own))
+        counts: IntVector = np.bincount(rank_rows(packed)[1])
+        return counts
+
+    return mean_cells(another, sizes, sample.sample_size, rng)
+
+
+def copied_by_cliques(tree: Decomposition, records: Codes, shape: tuple[int, ...], rng: Generator) -> Codes:
+    """As many new records, each clique copied from a random record with the same levels in its separator."""
+    drawn = np.zeros_like(records)
+    size = len(records)
+    for clique, separator in zip(tree.cliques, tree.separators, strict=True):
+        donors = rng.integers(0, size, size)
+        if separator:
+            packing = Packing(tuple(shape[key] for key in separator))
+            both = np.concatenate([records[:, separator], drawn[:, separator]])
+            _, group = rank_rows(packing.pack(both))
+            order = np.argsort(group[:size], kind="stable")
+            begin, end = (np.searchsorted(group[order], group[size:], side) for side in SIDES)
+            donors = order[begin + (rng.random(size) * (end - begin)).astype(np.int64)]
+        drawn[:, clique] = records[donors][:, clique]
+    return drawn
