@@ -22,7 +22,17 @@ def start(*arguments: str | Path, cwd: Path) -> "subprocess.Popen[str]":
 
 def test_results_on_stdout_and_a_clean_stderr(survey: Path, tmp_path: Path) -> None:
     process = start(
-        "assess", survey, "--keys", "age,sex", "--population-size", "45000", "--json", "-", cwd=tmp_path
+        "assess",
+        "--effort",
+        "quick",
+        survey,
+        "--keys",
+        "age,sex",
+        "--population-size",
+        "45000",
+        "--json",
+        "-",
+        cwd=tmp_path,
     )
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")

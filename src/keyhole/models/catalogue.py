@@ -78,7 +78,7 @@ def automatic(*, weighted: bool = False) -> tuple[str, ...]:
 
     The individual-risk estimator joins for survey weights.
     """
-    quick = ("ewens", "pitman", "poisson-gamma", "slide-negative-binomial", "poisson-inverse-gaussian")
+    quick = ("pitman", "ewens", "poisson-gamma", "slide-negative-binomial", "poisson-inverse-gaussian")
     return (*quick, *(("benedetti-franconi",) if weighted else ()), "auto")
 
 

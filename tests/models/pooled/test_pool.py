@@ -108,7 +108,7 @@ def test_doubts_about_the_leader_are_doubts_about_the_pool_and_others_cautions()
 
     def verdicts(first: Toy, second: Toy, share: float) -> list[str]:
         pooled = [Member(ToyModel("one"), first, 1 - share, 0.0), Member(ToyModel("two"), second, share, 0.0)]
-        return [check.verdict for check in diagnose(pooled, {}) if check.name.endswith("toy")]
+        return [check.verdict for check in diagnose(pooled, {}, standard=True) if check.name.endswith("toy")]
 
     assert verdicts(doubtful, sound, 0.5) == ["untrusted", "good"]
     assert verdicts(sound, doubtful, 0.5) == ["good", "caution"]

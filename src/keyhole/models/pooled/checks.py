@@ -3,14 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 from keyhole.inference.fit import Diagnostic, Member, Verdict
-from keyhole.inference.track_record import TRACK_RECORD
+from keyhole.inference.track_record import TRACK_RECORD, UNTRIED, TrackRecord, good_record
+
+RECORD = TrackRecord(-20, 29, covered=44, samples=46)
+"""tau1 on all samples of ``docs/explanation/auto.md``."""
 
 MINOR = 0.2
 """Shares below this are too small for a doubt about their model to be one about the pool."""
 
 
-def diagnose(members: Sequence[Member], failures: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """The shares, what could not be fitted, and the members' own checks."""
+def diagnose(members: Sequence[Member], failures: Mapping[str, str], *, standard: bool) -> tuple[Diagnostic, ...]:
+    """The shares, what could not be fitted, the members' own checks and the pool's record.
+
+    The record is for the effort that was tried, on samples like those that the leader was tried on.
+    """
     found = [_shares(members)]
     found += [
         Diagnostic(
@@ -20,10 +26,17 @@ def diagnose(members: Sequence[Member], failures: Mapping[str, str]) -> tuple[Di
     ]
     for place, member in enumerate(members):
         for check in member.fit.diagnostics:
-            if check.name == TRACK_RECORD or (place and member.share == 0.0):
-                continue
-            found.append(_taken_over(member, check, leader=place == 0))
-    return tuple(found)
+            if check.name != TRACK_RECORD and (place == 0 or member.share > 0.0):
+                found.append(_taken_over(member, check, leader=place == 0))
+    return (*found, *_record(members, standard=standard))
+
+
+def _record(members: Sequence[Member], *, standard: bool) -> tuple[Diagnostic, ...]:
+    """The pool's record where the leader has one; a pool of one has that of its model."""
+    own = tuple(check for check in members[0].fit.diagnostics if check.name == TRACK_RECORD)
+    if len(members) == 1 or not own:
+        return own
+    return (RECORD.diagnostic(),) if standard and good_record(own) else (UNTRIED,)
 
 
 def _shares(members: Sequence[Member]) -> Diagnostic:
