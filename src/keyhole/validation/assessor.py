@@ -27,6 +27,7 @@ def assessors(asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(named), key=slowness))
 
 
+@cache
 def slowness(name: str) -> int:
     """0 for models that take a moment, 1 for those that take seconds or minutes, 2 for those with chains."""
     return 2 if isinstance(model_named(name), ChainSettings) else int(name in SLOWER)
