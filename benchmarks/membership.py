@@ -2,7 +2,8 @@
 
 Prints the cost of a sweep by sample size, as a multiple of filling n x J uniform numbers with NumPy, for both
 models and priors. Then, at 10,000 records, effective draws of tau1 per second of processor time beside the
-published sampler, each given so many seconds (60); 0 leaves this out.
+published sampler, each given so many seconds (60); 0 leaves this out. Chains alone are compared first, then with
+what tau1 costs: ours every 20 sweeps, theirs after every sweep as in the paper, by either of its two ways.
 
     python benchmarks/membership.py [SECONDS]
 """
@@ -11,6 +12,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -145,24 +147,55 @@ def mixing(seconds: float, size: int = 10_000) -> None:
         published.sweep(theirs, rng)
         return _state_of(theirs, mass, base)
 
-    for name, task, every in (("integrated out", step, EVERY), ("published", published_step, 1)):
-        task()
-        spent, values = 0.0, []
-        while spent < seconds:
-            begun = time.thread_time()
-            for _ in range(every):
-                state = task()
-            spent += time.thread_time() - begun
-            values.append(tau1(state))
-        used: Vector = np.array(values[len(values) // 4 :])
-        half = len(used) // 2
-        found = Convergence.of(np.stack([used[:half], used[half : 2 * half]]))
-        share = spent * len(used) / len(values)
+    unsampled = PEOPLE - size
+    look = seconds_of(lambda: tau1(ours), 5)
+    ways = {
+        "chain alone": 0.0,
+        "Monte Carlo": seconds_of(lambda: published.monte_carlo(theirs, unique, unsampled, rng), 5),
+        "population": seconds_of(lambda: published.population(theirs, unique, unsampled, rng)),
+    }
+    own = watch("integrated out", step, EVERY, tau1, seconds)
+    their = watch("published", published_step, 1, tau1, seconds)
+    for way, cost_of_tau1 in ways.items():
+        rate = own.ess / (own.spent + (own.looks * look if cost_of_tau1 else 0.0))
+        reference = their.ess / (their.spent + their.looks * cost_of_tau1)
         print(
-            f"{name:15} {every * len(values) / spent:8.0f} sweeps/s  tau1 {used.mean():7.1f} sd {used.std():5.1f}"
-            f"  R-hat of halves {found.rhat:.2f}  ESS/s {found.ess / share:8.3f}",
+            f"{way:12} {1e3 * cost_of_tau1:8.1f} ms for tau1  ESS/s {rate:7.2f} and {reference:8.4f} published: "
+            f"{rate / reference:7.0f} times",
             flush=True,
         )
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Effective draws of tau1 in so many looks at a chain, and the seconds of its sweeps."""
+
+    ess: float
+    looks: int
+    spent: float
+
+
+def watch(
+    name: str, task: Callable[[], Memberships], every: int, tau1: Callable[[Memberships], float], seconds: float
+) -> Worth:
+    """Sweeps for so many seconds, tau1 of every so many; the first quarter is not used."""
+    task()
+    spent, values = 0.0, []
+    while spent < seconds:
+        begun = time.thread_time()
+        for _ in range(every):
+            state = task()
+        spent += time.thread_time() - begun
+        values.append(tau1(state))
+    used: Vector = np.array(values[len(values) // 4 :])
+    half = len(used) // 2
+    found = Convergence.of(np.stack([used[:half], used[half : 2 * half]]))
+    print(
+        f"{name:15} {every * len(values) / spent:8.0f} sweeps/s  tau1 {used.mean():7.1f} sd {used.std():5.1f}"
+        f"  R-hat of halves {found.rhat:.2f}  ESS {found.ess:6.1f}",
+        flush=True,
+    )
+    return Worth(found.ess, len(used), spent * len(used) / len(values))
 
 
 def _state_of(state: Uncollapsed, mass: Vector, base: Vector) -> Memberships:

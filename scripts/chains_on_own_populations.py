@@ -3,7 +3,7 @@
     python scripts/chains_on_own_populations.py [--models NAMES] [--sizes N,N] [--replicates R] [--law prior]
 
 A replicate is a law, 712,174 people of it, a simple random sample and a fit. With ``--law prior`` everything,
-hyperparameters too, comes from the model's prior, again and again until the sample has 400 uniques: a
+hyperparameters too, comes from the model's prior, again and again until the sample has 250 uniques: a
 posterior is calibrated whatever is asked of the data, so that 95% intervals must cover 95%. With ``--law fixed``
 there are so many classes or profiles with Dirichlet laws that no prior knows of. Replicates are remembered in a
 file, so an interrupted run goes on where it was. Progress is on stderr.
@@ -32,7 +32,7 @@ from keyhole.risk.assess import assess_risk
 from keyhole.table.contingency import ContingencyTable
 
 LEVELS = {"8 keys": (5, 2, 6, 5, 11, 3, 2, 2), "10 keys": (3, 4, 9, 2, 6, 5, 11, 4, 3, 3)}
-FEWEST_UNIQUES = 400
+FEWEST_UNIQUES = 250
 """Of a sample from the prior: with fewer there is no risk to speak of."""
 
 HEAD = "| model | keys | n | samples | not converged | true tau1 | error | covered | true tau2 | error | covered |"

@@ -68,10 +68,17 @@ def people_of(law: Law, number: int, rng: Generator) -> NDArray[np.int32]:
             follows = rng.random(number) * (alpha + j) >= alpha
             leader = chosen[everybody, rng.integers(0, j, number)]
             chosen[:, j] = np.where(follows, leader, chosen[:, j])
-        edges = np.cumsum(profile, axis=1)[chosen[:, j]]
-        reach = rng.random((number, 1)) * edges[:, -1:]
-        codes[:, j] = (edges < reach).sum(axis=1).clip(max=profile.shape[1] - 1)
+        codes[:, j] = _levels(profile, chosen[:, j], rng)
     return codes
+
+
+def _levels(profile: NDArray[np.float64], chosen: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
+    """A level for each person, from the profile that was chosen: profiles lie one after the other on a line."""
+    number, levels = profile.shape
+    edges = np.cumsum(profile, axis=1)
+    line = (edges / edges[:, -1:] + np.arange(number)[:, None]).ravel()
+    found = np.searchsorted(line, chosen + rng.random(len(chosen)), side="right") - chosen * levels
+    return np.asarray(found.clip(0, levels - 1))
 
 
 def _classes(weights: NDArray[np.float64], number: int, rng: Generator) -> NDArray[np.int64]:

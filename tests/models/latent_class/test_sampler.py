@@ -130,7 +130,7 @@ def test_enumeration_rejects_a_broken_sampler() -> None:
     assert (np.abs(found.mean(axis=0) - predicted) > 6 * errors).any()
 
 
-@pytest.mark.parametrize("prior", ["uniform", "marginal"])
+@pytest.mark.parametrize("prior", [pytest.param("uniform", marks=pytest.mark.statistical), "marginal"])
 def test_with_structural_zeros_long_runs_agree_with_the_weighed_prior(prior: str) -> None:
     sampler = small(prior=prior, diagram=ZEROS.small_diagram)
     expected, error = weighed_prior(sampler, 20_000)
@@ -198,8 +198,15 @@ def statistics(state: LatentClasses, records: Codes) -> Vector:
     )
 
 
-@pytest.mark.parametrize("zeros", [False, True])
-@pytest.mark.parametrize("prior", ["uniform", "marginal"])
+@pytest.mark.parametrize(
+    ("prior", "zeros"),
+    [
+        ("marginal", True),
+        pytest.param("marginal", False, marks=pytest.mark.statistical),
+        pytest.param("uniform", True, marks=pytest.mark.statistical),
+        pytest.param("uniform", False, marks=pytest.mark.statistical),
+    ],
+)
 def test_geweke(prior: str, zeros: bool) -> None:
     diagram = ZEROS.small_diagram if zeros else None
     sampler = small(prior=prior, splits=1, diagram=diagram)

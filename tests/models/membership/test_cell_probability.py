@@ -50,9 +50,8 @@ def moments(components: int) -> Vector:
 def test_cells_have_their_exact_probability(components: int) -> None:
     state, sampler = state_of(components), MembershipSampler(LEVELS, components)
     start = sampler.rows.start[:-1]
-    exact = np.array(
-        [twins.exact_probability(state.theta, state.g0, cell + start, moments(components)) for cell in CELLS]
-    )
+    powers = moments(components)
+    exact = np.array([twins.exact_probability(state.theta, state.g0, cell + start, powers) for cell in CELLS])
     assert exact.sum() == pytest.approx(1.0, abs=1e-4)
     rng = np.random.default_rng(2)
     found = np.array([sampler.probabilities(state, CELLS, rng) for _ in range(12)])

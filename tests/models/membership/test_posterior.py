@@ -95,7 +95,9 @@ def test_an_alpha_that_does_not_know_the_tables_is_wrong(monkeypatch: pytest.Mon
         pytest.param(3, "move_tables", twins.heedless, marks=pytest.mark.statistical),
         pytest.param(0, "split_or_merge", SECOND_KEY_FORGOTTEN, marks=pytest.mark.statistical),
         pytest.param(3, "split_or_merge", SECOND_KEY_FORGOTTEN, marks=pytest.mark.statistical),
-        (3, "split_or_merge", partial(twins.split_or_merge, labels=False)),
+        pytest.param(
+            3, "split_or_merge", partial(twins.split_or_merge, labels=False), marks=pytest.mark.statistical
+        ),
     ],
 )
 def test_broken_moves_are_rejected(
