@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from keyhole.numerics._alias_kernels import make_alias
+from keyhole.numerics._log_concave_kernels import draw_of
 
 BLOCK = 64
 """Records that are allocated together: few enough to stay in the processor's nearest cache."""
@@ -336,6 +337,25 @@ def relabel(z, label):
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
             z[i, j] = label[z[i, j]]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_weights(tables, shape, rate, g0, rng):
+    """Fills g0 (K,) given the tables of profiles; gives alpha0, of a Gamma prior, and the weight that is left."""
+    customers = 0
+    for k in range(tables.size):
+        customers += tables[k]
+    nobody = np.zeros(0, dtype=np.int64)
+    alpha0 = draw_of((shape + tables.size, rate, 0.0, 0.0, 0.0, nobody, customers), rng)
+    whole = 0.0
+    for k in range(tables.size):
+        g0[k] = rng.standard_gamma(float(tables[k]))
+        whole += g0[k]
+    left = rng.standard_gamma(alpha0)
+    whole += left
+    for k in range(tables.size):
+        g0[k] /= whole
+    return alpha0, left / whole
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -26,7 +26,7 @@ from keyhole.models.membership.concentration import ConcentrationLaws
 from keyhole.models.membership.level_prior import LevelPrior, Prior, Rows
 from keyhole.models.membership.starts import allocations
 from keyhole.models.membership.state import Memberships, Room
-from keyhole.numerics.concentration import GammaPrior, draw_above, draw_common
+from keyhole.numerics.concentration import GammaPrior, draw_common
 from keyhole.table.structural_zeros import StructuralZeros
 
 MOST_PROFILES = 30_000
@@ -147,7 +147,7 @@ class MembershipSampler:
         if room.profiles > MOST_PROFILES:
             raise FitFailed(f"More than {MOST_PROFILES:,} profiles: give the concentrations other priors.")
         z, counts, tables = self._relabelled(state, room)
-        alpha, alpha0, g0, left = self._draw_weights(state, tables, longer, rng)
+        alpha, alpha0, left, g0 = self._draw_weights(state, tables, longer, rng)
         mass, base = self.level_prior.update(state.mass, state.base, counts, rng)
         theta = self.level_prior.profiles(mass, base, counts, rng)
         return Memberships(z, theta, g0, left, alpha, alpha0, mass, base, imaginary)
@@ -244,15 +244,13 @@ class MembershipSampler:
 
     def _draw_weights(
         self, state: Memberships, tables: IntVector, longer: IntVector, rng: Generator
-    ) -> tuple[Vector, float, Vector, float]:
-        """Concentrations and weights given the tables: alpha, alpha0, g0 and what is left."""
-        total = int(tables.sum())
-        if not self.unbounded:
-            g0 = _dirichlet(1.0 + tables.astype(np.float64), rng)
-            return np.array([draw_common(self.own, total, longer, rng)]), state.alpha0, g0, 0.0
-        alpha0 = draw_above(self.above, len(tables), total, rng)
-        weights = _dirichlet(np.append(tables.astype(np.float64), alpha0), rng)
-        return state.alpha, alpha0, weights[:-1], float(weights[-1])
+    ) -> tuple[Vector, float, float, Vector]:
+        """Concentrations and weights given the tables: alpha, alpha0, what is left, and g0."""
+        if self.unbounded:
+            g0 = np.empty(len(tables))
+            return state.alpha, *kernels.draw_weights(tables, self.above.shape, self.above.rate, g0, rng), g0
+        alpha = np.array([draw_common(self.own, int(tables.sum()), longer, rng)])
+        return alpha, state.alpha0, 0.0, _dirichlet(1.0 + tables.astype(np.float64), rng)
 
 
 def _dirichlet(shape: Vector, rng: Generator) -> Vector:
