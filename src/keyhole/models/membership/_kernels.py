@@ -362,29 +362,23 @@ def draw_weights(tables, shape, rate, g0, rng):
 def tables_of(customers, a, rng):
     """The tables of a Chinese restaurant with that many customers and concentration a.
 
-    Customer c + 1 opens one with probability a/(a + c). Beyond the first few customers those who might, at the
-    probability of the first of their block, are found by geometric leaps and thinned.
+    Customer c = 0, 1, ... opens one with probability a/(a + c): if a Poisson process has a point in [c, c + 1),
+    where its intensity is log(1 + a/c). From c = 2 on candidates come from a process of intensity a/(x - 1), which
+    is never less, and are thinned.
     """
     found = 0
-    c = 0
-    while c < customers and c < 8:
+    for c in range(min(customers, 2)):
         if rng.random() * (a + c) < a:
             found += 1
-        c += 1
-    while c < customers:
-        end = min(2 * c, customers)
-        first = a / (a + c)
-        pace = np.log1p(-first)
-        at = float(c)
-        while True:
-            at += np.floor(np.log1p(-rng.random()) / pace)
-            if not at < end:
-                break
-            if rng.random() * first * (a + at) < a:
-                found += 1
-            at += 1.0
-        c = end
-    return found
+    before = 1.0  # x - 1
+    while True:
+        before *= np.exp(rng.standard_exponential() / a)
+        if not before + 1.0 < customers:
+            return found
+        c = np.floor(before + 1.0)
+        if rng.random() * a < np.log1p(a / c) * before:
+            found += 1
+            before = c
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
