@@ -216,6 +216,10 @@ def test_files_of_other_programs_are_judged_by_named_keys(
     contract = "schema command copies combinations support estimator prior risk importance data_only"
     assert set(found) >= set(contract.split())
     assert 0 < found["data_only"]["dcap"] <= 1
+    (folder / "short.csv").write_text("age,state\nold,single\n")
+    short = keyhole(*asked, "--data-only")
+    assert (short.status, "'short.csv' has no column 'sex'" in short.err) == (2, True)
+    (folder / "short.csv").unlink()
     told = keyhole(*asked, *SHORT, "--report", "page.html")
     assert told.status in (0, 3)
     assert "not made by Keyhole" in Path("page.html").read_text()
@@ -247,6 +251,8 @@ def test_combinations_are_named_only_on_request(keyhole: Callable[..., Any], peo
         (("--only", "income"), "--only names 'income'"),
         (("--only", "age", "--records", "10"), "leave --records away"),
         (("--keys", "income"), "income"),
+        (("--formula", "state ~ income"), "not a column of the data"),
+        (("--formula", "state ~ age", "--copies", "1"), "--copies 2 or more"),
     ],
 )
 def test_what_cannot_be_made_is_refused(
@@ -279,6 +285,7 @@ def test_a_folder_with_other_files_is_left_alone(
         (("--data-only", "--records", "rows.csv"), "leave --report and --records away"),
         (("--records", "rows.xlsx"), ".csv or .parquet"),
         (("--target", "income"), "--target names 'income'"),
+        (("--synthetic", "nowhere"), "no folder 'nowhere'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_refused(

@@ -1,4 +1,4 @@
-"""The bridge against chains run without each record, and its error against independent runs."""
+"""The bridge against chains run without each record, over many copies, and its error against independent runs."""
 
 from collections.abc import Sequence
 
@@ -19,6 +19,7 @@ from tests.synthesis.small_files import (
     assessed,
     clustered,
     normal,
+    run,
     runs,
     small_file,
     variation,
@@ -114,3 +115,29 @@ def test_the_error_is_the_spread_over_independent_runs() -> None:
     print(f"error over spread: median {np.median(ratio):.2f}, {ratio.min():.2f} to {ratio.max():.2f}")
     assert fine.mean() > 0.5
     assert 0.7 < np.median(ratio) < 1.5
+
+
+@pytest.mark.statistical
+def test_over_copies_the_odds_against_the_truth_are_those_before() -> None:
+    """E of 1 over the chance of the truth is the number of candidates: sum over x and Z of P(Z | x)."""
+    rng = np.random.default_rng(17)
+    sizes = (3, 2, 4)
+    codes = clustered(sizes, 60, rng)
+    asked = np.unique(codes, axis=0)
+    sampler = LatentClassSampler(sizes, 6, "uniform")
+    support, places = Near(sizes), np.arange(len(asked))
+    alone = run(sampler, codes, asked, Length(300, 20, 800, 2), 1)
+    odds, twice = [], []
+    for copy, state in enumerate(alone.states[::20]):
+        both = np.concatenate([codes, sampler.redraw(state, rng)])
+        stacked = run(sampler, both, asked, Length(300, 2, 400, 2), 100 + copy).draws
+        for found, by_model in ((odds, False), (twice, True)):
+            chance = weigh(asked, support, alone.draws, [stacked], places, None, model_prior=by_model).chance[-1]
+            found.append(float((1.0 / chance[:, 0] / support.mask(asked).sum(axis=1)).mean()))
+    error = np.std(odds, ddof=1) / np.sqrt(len(odds))
+    print(
+        f"odds over those before {np.mean(odds):.3f} +- {error:.3f}; with a prior used twice {np.mean(twice):.3f}"
+    )
+    assert error < 0.05
+    assert abs(np.mean(odds) - 1) < 4 * error
+    assert abs(np.mean(twice) - 1) > 8 * error

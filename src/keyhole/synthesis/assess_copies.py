@@ -117,6 +117,7 @@ class JudgedCopies:
 def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
     """Read the file and its copies, and work out what they give away."""
     progress("reading", 0)
+    files = copies_in(inquiry.synthetic)
     manifest = read_manifest(inquiry.synthetic)
     names = inquiry.keys or tuple(map(str, _listed(manifest.get("keys"))))
     if not names:
@@ -130,7 +131,7 @@ def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
         levels=inquiry.levels or _path(manifest.get("levels")),
         missing="drop" if dropping else "level",
     )
-    keys, copies = read_copies(original, copies_in(inquiry.synthetic))
+    keys, copies = read_copies(original, files)
     sizes = tuple(len(key) for key in keys)
     rules = inquiry.zeros or _path(manifest.get("zeros"))
     zeros = None if rules is None else StructuralZeros(keys, read_zero_rules(rules))
@@ -166,7 +167,7 @@ def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
         risk,
         matches,
         not manifest,
-        tuple(_told(original, keys, kept, external=not manifest)),
+        tuple(_told(original, keys, kept, external=not manifest and risk is not None)),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from keyhole.arrays import Codes, IntVector, Mask
-from keyhole.errors import DoubtfulKeys, InputError
+from keyhole.errors import DoubtfulKeys, InputError, UnknownKeyVariable
 from keyhole.io import Microdata, read
 from keyhole.keys.codebook import read_codebook
 from keyhole.keys.coding import KeyCoding, code_keys
@@ -132,9 +132,19 @@ def _number(path: Path) -> tuple[int, str]:
 def read_copies(
     original: Confidential, files: Sequence[Path]
 ) -> tuple[tuple[KeyVariable, ...], tuple[Codes, ...]]:
-    """The copies coded as the original is, and the keys with levels that only a copy has added at the end."""
+    """The copies coded as the original is, and the keys with levels that only a copy has added at the end.
+
+    Raises
+    ------
+    UnknownKeyVariable
+        A copy lacks a key.
+    """
     names = [key.name for key in original.keys]
     opened = [read(str(path)) for path in files]
+    for path, microdata in zip(files, opened, strict=True):
+        absent = [name for name in names if name not in microdata.columns]
+        if absent:
+            raise UnknownKeyVariable(f"The synthetic file {path.name!r} has no column {absent[0]!r}.")
     found = [microdata.levels(names) for microdata in opened]
     keys = []
     for key in original.keys:

@@ -14,7 +14,7 @@ from keyhole.models.latent_class.sampler import LatentClassSampler
 from keyhole.models.latent_class.state import LatentClasses
 from keyhole.progress import Progress, silent
 from keyhole.synthesis.class_draws import Draws, Length, draw_classes
-from keyhole.synthesis.imputation import complete_by_turns
+from keyhole.synthesis.imputation import complete_by_turns, levels_of_key
 from keyhole.table.structural_zeros import StructuralZeros
 
 TRIES = 1_000
@@ -137,8 +137,8 @@ def _given_others(
     made, open_ = codes.astype(np.int64).copy(), np.arange(len(codes))
     for _ in range(TRIES):
         member = _classes_given(sampler, state, codes[open_], kept, rng)
-        drawn = _independent_levels(sampler, state, member, only, rng)
-        made[open_[:, None], np.array(only)] = drawn
+        for key in only:
+            made[open_, key] = levels_of_key(sampler, state, key, member, rng)
         if zeros is None:
             return made
         # A class's levels are independent but for what is impossible: what cannot be is drawn again.
@@ -164,15 +164,3 @@ def _classes_given(
         reach = rng.random((len(part), 1)) * weight[:, -1:]
         member[start : start + AT_ONCE] = np.minimum((weight <= reach).sum(axis=1), weight.shape[1] - 1)
     return member
-
-
-def _independent_levels(
-    sampler: LatentClassSampler, state: LatentClasses, member: IntVector, only: tuple[int, ...], rng: Generator
-) -> Codes:
-    drawn = np.empty((len(member), len(only)), dtype=np.int64)
-    for place, key in enumerate(only):
-        theta = np.exp(state.log_theta[sampler.begins[key] : sampler.begins[key + 1]])
-        edges = theta.cumsum(axis=0).T[member]
-        reach = rng.random((len(member), 1)) * edges[:, -1:]
-        drawn[:, place] = np.minimum((edges <= reach).sum(axis=1), theta.shape[0] - 1)
-    return drawn

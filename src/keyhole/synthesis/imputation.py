@@ -117,12 +117,19 @@ def _redrawn(
     for _ in range(AGAIN):
         for key in range(len(sampler.sizes)):
             gone = open_[missing[open_, key]]
-            theta = np.exp(state.log_theta[sampler.begins[key] : sampler.begins[key + 1]])
-            edges = theta.cumsum(axis=0).T[member[gone]]
-            reach = rng.random((len(gone), 1)) * edges[:, -1:]
-            new[gone, key] = np.minimum((edges <= reach).sum(axis=1), theta.shape[0] - 1)
+            new[gone, key] = levels_of_key(sampler, state, key, member[gone], rng)
         open_ = open_[_impossible(sampler, new[open_])]
         if not len(open_):
             return new
     new[open_] = full[open_]
     return new
+
+
+def levels_of_key(
+    sampler: LatentClassSampler, state: LatentClasses, key: int, member: IntVector, rng: Generator
+) -> IntVector:
+    """A level of one key for each record, by the law of its class, whatever the other keys are."""
+    theta = np.exp(state.log_theta[sampler.begins[key] : sampler.begins[key + 1]])
+    edges = theta.cumsum(axis=0).T[member]
+    reach = rng.random((len(member), 1)) * edges[:, -1:]
+    return np.asarray(np.minimum((edges <= reach).sum(axis=1), theta.shape[0] - 1))

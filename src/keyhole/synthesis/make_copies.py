@@ -20,6 +20,7 @@ from keyhole.synthesis.class_draws import Length, occupied_in_words
 from keyhole.synthesis.files import MANIFEST, Confidential, Missing, read_confidential
 from keyhole.synthesis.generator import Synthesis, binds, sampler_of, synthesize
 from keyhole.synthesis.utility_design import Family
+from keyhole.synthesis.utility_formula import read_formula
 from keyhole.synthesis.utility_propensity import PropensityUtility, compare_propensity
 from keyhole.synthesis.utility_regression import RegressionUtility, Rule, compare_regression
 from keyhole.synthesis.utility_tables import TableUtility, compare_tables
@@ -74,6 +75,10 @@ class Order:
         strange = [name for name in self.only if name not in self.keys]
         if strange:
             raise InputError(f"--only names {strange[0]!r}, which is not among the keys.")
+        if self.formula is not None:
+            read_formula(self.formula, self.keys)
+            if self.copies < 2:
+                raise InputError("--formula combines two copies or more: give --copies 2 or more.")
         if self.partial and self.records is not None:
             raise InputError("--only keeps the records of the file; leave --records away.")
 
