@@ -279,6 +279,7 @@ def test_a_folder_with_other_files_is_left_alone(
         (("--knows", "income"), "--knows names 'income'"),
         (("--knows", "age,state,sex,town"), "nothing left to guess"),
         (("--sizes", "many"), "--sizes takes numbers"),
+        (("--sizes", "100,401"), "one with 400"),
         (("--prior", "absent.csv"), "absent.csv"),
         (("--knows", "age", "--support", "search"), "another --support"),
         (("--data-only", "--report", "page.html"), "leave --report"),

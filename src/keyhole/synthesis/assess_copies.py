@@ -132,6 +132,9 @@ def judge_copies(inquiry: Inquiry, progress: Progress = silent) -> JudgedCopies:
         missing="drop" if dropping else "level",
     )
     keys, copies = read_copies(original, files)
+    fewest = min(map(len, copies))
+    if any(size > fewest for size in inquiry.sizes):
+        raise InputError(f"--sizes asks for more records than the copies have: there is one with {fewest:,}.")
     sizes = tuple(len(key) for key in keys)
     rules = inquiry.zeros or _path(manifest.get("zeros"))
     zeros = None if rules is None else StructuralZeros(keys, read_zero_rules(rules))
