@@ -214,13 +214,16 @@ def test_ctrl_c_keeps_what_had_ended_and_the_same_command_goes_on(survey: Path, 
         start_new_session=True,
     )  # fmt: skip
     path = tmp_path / "made" / "journal.jsonl"
-    until = time.monotonic() + 120
-    while (
-        time.monotonic() < until and process.poll() is None and not (path.is_file() and path.stat().st_size > 3000)
-    ):
-        time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        until = time.monotonic() + 300
+        while time.monotonic() < until and process.poll() is None and not (path.is_file() and len(Journal(path))):
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
     assert "--out made goes on" in err

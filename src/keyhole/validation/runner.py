@@ -1,10 +1,9 @@
 """Many trials, spread over processes or a cluster; what is remembered is not run again."""
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,19 +80,19 @@ def _run(
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     deadline = time.monotonic() + (float("inf") if workers.max_seconds is None else workers.max_seconds)
-    here = os.getpid()
 
     def waiting() -> Iterator[Any]:
         for trial in trials:
             if time.monotonic() >= deadline:
                 return
-            yield delayed(_answer)(trial, populations[trial.population], source_digest(trial.model), here)
+            yield delayed(_answer)(trial, populations[trial.population], source_digest(trial.model))
 
     with _backend(workers, list(populations.values())) as options:
         # One trial at a time to each worker: they differ in length, and each is remembered when it ends.
-        answers = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", **options)(
-            waiting()
-        )
+        with _interruptions_wait():
+            answers = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", **options)(
+                waiting()
+            )
         try:
             yield from answers
         except TerminatedWorkerError:
@@ -109,18 +108,43 @@ def _run(
         )
 
 
-def _answer(trial: Trial, population: KnownPopulation, source: str, parent: int) -> tuple[Trial, Replicate]:
-    if os.getpid() != parent:
-        # Ctrl-C is for the parent, which then ends its workers; a chain would take it for itself.
-        with suppress(ValueError):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _answer(trial: Trial, population: KnownPopulation, source: str) -> tuple[Trial, Replicate]:
     return trial, run_trial(trial, population, source)
+
+
+@contextmanager
+def _interruptions_wait() -> Iterator[None]:
+    """Ctrl-C waits until the block ends; processes that are started in it never hear of one.
+
+    A terminal sends it to all of them. It is for the parent, which then ends its workers: a worker that is just
+    starting would die of it before the parent can, and a chain would take it for itself.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_trackers() -> None:
+    """Begin with the two processes that clean up after workers: when they start they let interruptions through."""
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as other_tracker
+
+    resource_tracker.ensure_running()
+    other_tracker.ensure_running()
 
 
 @contextmanager
 def _backend(workers: Workers, populations: list[KnownPopulation]) -> Iterator[dict[str, Any]]:
     """Where joblib shall run: processes of this machine, or the workers of a Dask cluster."""
     if workers.scheduler is None:
+        if workers.jobs > 1:
+            _start_trackers()
         yield {"n_jobs": workers.jobs, "backend": "loky"}
         return
     try:

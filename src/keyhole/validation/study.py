@@ -25,7 +25,7 @@ class Study:
     Attributes
     ----------
     models
-        Names, ``all`` for every model and auto.
+        Names, ``all`` for every model.
     options
         Options by name; each goes to the models that have it.
     """
@@ -78,8 +78,8 @@ class Validation:
 
     @property
     def measures(self) -> tuple[Measures, ...]:
-        """By size, then by model in the order of the catalogue, auto first."""
-        place = {name: number for number, name in enumerate(("auto", *CATALOGUE))}
+        """By size, then by model in the order of the catalogue."""
+        place = {name: number for number, name in enumerate(CATALOGUE)}
         return tuple(sorted(measure(self.results), key=lambda one: (one.size, place[one.model])))
 
     @property
