@@ -88,6 +88,20 @@ def all_moments(base, f, x, found):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def gamma_law(a, b, f, log_x, highest, found):
+    """Fills found (3, K) for a gamma base: log of the negative binomial law but for what depends on f alone, its
+    slope and minus its curvature in log x."""
+    for k in range(f.size):
+        x = math.exp(min(log_x[k], highest))
+        share = x / (b + x)
+        value = -a * math.log1p(x / b)
+        if f[k] > 0:
+            value += f[k] * math.log(max(share, 1e-300))
+        whole = (a + f[k]) * share
+        found[0, k], found[1, k], found[2, k] = value, f[k] - whole, whole * (1.0 - share)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, u):
     """A cluster of a cell, all of them weighed; C for the others, weighed as if they were as likely as can be."""
     top = math.log(left) + log_most

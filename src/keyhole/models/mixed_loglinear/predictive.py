@@ -30,15 +30,11 @@ class Predictive:
 
     def at(self, counts: IntVector, log_x: Vector) -> tuple[Vector, Vector, Vector]:
         """log q but for what depends on the count alone, its slope and minus its curvature in log x, by cell."""
-        x = np.exp(np.minimum(log_x, HIGHEST))
+        log_q, slope, curvature = found = np.empty((3, len(log_x)))
         if self.base.kind == "log-gamma":
-            a, b = self.base.first, self.base.second
-            share = x / (b + x)
-            log_q = -a * np.log1p(x / b)
-            full = np.flatnonzero(counts)
-            log_q[full] += counts[full] * np.log(np.maximum(share[full], 1e-300))
-            return log_q, counts - (a + counts) * share, (a + counts) * share * (1.0 - share)
-        log_q, slope, curvature = np.empty((3, len(x)))
+            kernels.gamma_law(self.base.first, self.base.second, counts, log_x, HIGHEST, found)
+            return log_q, slope, curvature
+        x = np.exp(np.minimum(log_x, HIGHEST))
         empty, full = np.flatnonzero(counts == 0), np.flatnonzero(counts)
         place = np.clip(log_x[empty], LOWEST, HIGHEST)
         for order, values in enumerate((log_q, slope, curvature)):
