@@ -15,11 +15,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from real_tables import BY_NAME, DEFAULT_FOLDER, Population, read_population
+from real_tables import BY_NAME, DEFAULT_FOLDER, read_population, sampled
 
 from keyhole.errors import NotConverged
 from keyhole.models.catalogue import model_named
 from keyhole.risk.assess import assess_risk
+from keyhole.validation.population import KnownPopulation
 
 SHARE = 0.05
 CHAINS, TARGET_ESS, MOST_SWEEPS = 4, 200.0, 2000
@@ -31,9 +32,9 @@ def done_before(keep: Path) -> dict[int, dict[str, float]]:
     return {int(one["seed"]): one for one in map(json.loads, lines)}
 
 
-def one_sample(population: Population, name: str, seed: int) -> dict[str, float]:
+def one_sample(population: KnownPopulation, name: str, seed: int) -> dict[str, float]:
     """Truth, estimate and interval for one sample."""
-    sample, truth = population.sampled(round(SHARE * len(population.people)), seed)
+    sample, truth = sampled(population, round(SHARE * len(population)), seed)
     model = model_named(name, chains=CHAINS, target_ess=TARGET_ESS, most_sweeps=MOST_SWEEPS)
     begun = time.process_time()
     with warnings.catch_warnings():
