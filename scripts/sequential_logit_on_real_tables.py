@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from real_tables import BY_NAME, DEFAULT_FOLDER, ROOT, is_here, population_size
-from remembered_trials import ZEROS as WITH_ZEROS
+from real_tables import BY_NAME, DEFAULT_FOLDER, ROOT, WITH_ZEROS, ZEROS, is_here, population_size
 from remembered_trials import run_remembered
 
 from keyhole.validation.designs import Stratified
@@ -35,39 +34,6 @@ MODEL = "sequential-logit"
 
 MEDIAN_OF_ABSOLUTE_NORMAL = 0.6745
 """The median of |Z|: what a median absolute error is in standard deviations."""
-
-# Pairs of levels that nobody in the whole population has although both occur, where there is a reason for it. The
-# fit checks them against the population. Left out: pairs without a reason, and reasons that some records break
-# (a few of the youngest tenths are coded as married in kdd, or as widowed in eph).
-ZEROS = {
-    "kdd_CA10": """
-- {AGE10: [1, 2], MARITAL7: [1, 2, 4, 6, 7]}     # children were never married (3: a few are coded so)
-- {AGE10: [1, 2], EDUC5: {not: [1]}}             # and have no grade,
-- {AGE10: [1, 2], EMP4: {not: [4]}}              # no employment status,
-- {AGE10: [1, 2], INCOME2: 2}                    # no high income,
-- {AGE10: [1, 2], VETBEN3: 2}                    # no veteran benefits
-- {EDUC5: 1, AGE10: {not: [1, 2, 3]}}            # who is asked no grade is a child, with all that follows
-- {EDUC5: 1, MARITAL7: [1, 2, 4, 6, 7]}
-- {EDUC5: 1, EMP4: {not: [4]}}
-- {EDUC5: 1, INCOME2: 2}
-- {EDUC5: 1, VETBEN3: 2}
-- {VETBEN3: 1, AGE10: {not: [1, 2, 3]}}          # likewise who is not asked about veteran benefits
-- {VETBEN3: 1, EMP4: {not: [4]}}
-- {VETBEN3: 1, INCOME2: 2}
-- {VETBEN3: 1, EDUC5: [3, 4, 5]}
-- {PARENT5: {not: [5]}, AGE10: {not: [1, 2, 3]}} # parents are recorded for those under 18
-""",
-    "eph_NY10": """
-- {AGE10: 1, RELATION: [1, 2]}                   # children up to 6 head no household and are nobody's spouse,
-- {AGE10: 2, RELATION: 2}                        # nor are those up to 12 a spouse
-- {AGE10: 1, WORKCAT: {not: [0]}}                # they do not work,
-- {AGE10: 1, EMP4: [1, 2]}                       # nor look for work,
-- {AGE10: 1, EDUC7: [4, 6]}                      # and have finished neither secondary nor higher education
-- {AGE10: [1, 2], MARITAL: 3}                    # nobody up to 12 is divorced
-- {EMP4: 4, WORKCAT: {not: [0]}}                 # who is not interviewed has no work category
-- {SCHOOL: 3, EDUC7: {not: [7]}}                 # who never attended a school has no level of education
-""",
-}
 
 
 def main() -> None:
@@ -274,7 +240,7 @@ def report_zeros(options: argparse.Namespace) -> None:
         for suffix in ("", WITH_ZEROS)
         for seed in range(seeds)
     ]
-    found = run_remembered(trials, options.folder, options.cache, options.jobs, ZEROS)
+    found = run_remembered(trials, options.folder, options.cache, options.jobs)
     print(HEAD.format("table | n | zeros"))
     print(RULE.format("---|---|---"))
     for name in tables:

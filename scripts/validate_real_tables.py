@@ -1,13 +1,15 @@
 """How far is each model from the truth on every real population whose truth is known? Prints a Markdown table.
 
     python scripts/validate_real_tables.py --journal FILE [--models all|A,B] [--tables NAMES] [--sizes 1000,5%]
-        [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S] [--model-option hdp.max_seconds=600]
+        [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S]
+        [--model-option hdp.max_seconds=600] [--zeros]
 
 Sample r of a table is drawn as its SOURCE.md says, with seed r. Every table and size gets its first replicates of
 a model before any gets its last, quick models first, so a run that is stopped early is useful; replicates are
 remembered in the journal, and the same command goes on. --jobs 0 prints what is remembered and fits nothing.
 Models that take longer than --slow-seconds a fit get --slow-replicates only. Populations that are not on this
-machine are skipped. Progress is on stderr.
+machine are skipped. With --zeros: only the tables whose structural zeros are declared, with and without these.
+Progress is on stderr.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from pathlib import Path
 from time import monotonic
 
 import numpy as np
-from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, is_here, read_population
+from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, WITH_ZEROS, ZEROS, is_here, named_population
 
 import keyhole
 from keyhole.errors import InputError
@@ -50,7 +52,7 @@ EXPLAINED = (
 def main() -> None:
     """Fit what is not remembered, then print the rows and where they come from."""
     options = arguments()
-    populations = {name: read_population(BY_NAME[name], options.folder) for name in options.tables}
+    populations = {name: named_population(name, options.folder) for name in options.tables}
     journal = Journal(options.journal, origin())
     results = fit(options, populations, journal)
     keys = [trial.key(populations[trial.population]) for trial in results]
@@ -70,6 +72,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--models", default="all", help="names, with commas between them")
     parser.add_argument("--model-option", action="append", default=[], metavar="MODEL.NAME=VALUE")
     parser.add_argument("--tables", default=",".join(DECLARED), help="names, with commas between them")
+    parser.add_argument("--zeros", action="store_true", help="tables with structural zeros, with and without them")
     parser.add_argument("--sizes", default="1000,5000,10000,5%", help="numbers, or percentages of the population")
     parser.add_argument("--replicates", type=int, default=50, help="samples of each size")
     parser.add_argument("--slow-replicates", type=int, default=20, help="samples where a model is slow")
@@ -81,8 +84,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="where the populations are")
     options = parser.parse_args()
     options.tables = options.tables.split(",")
-    if unknown := sorted(set(options.tables) - set(BY_NAME)):
-        parser.error(f"unknown tables {', '.join(unknown)}; there are {', '.join(BY_NAME)}")
+    if options.zeros:
+        chosen = [name for name in options.tables if name in ZEROS]
+        options.tables = [f"{name}{suffix}" for name in chosen for suffix in ("", WITH_ZEROS)]
+    known = [*BY_NAME, *(f"{name}{WITH_ZEROS}" for name in ZEROS)]
+    if unknown := sorted(set(options.tables) - set(known)):
+        parser.error(f"unknown tables {', '.join(unknown)}; there are {', '.join(known)}")
     try:
         options.models = assessors(options.models.split(","))
     except InputError as error:

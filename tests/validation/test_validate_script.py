@@ -19,7 +19,7 @@ def test_every_table_is_begun_before_any_is_finished_and_the_journal_is_enough_t
     import validate_real_tables as script
 
     populations = {name: people(seed=seed) for seed, name in enumerate(TABLES)}
-    monkeypatch.setattr(script, "read_population", lambda table, folder: populations[table.name])
+    monkeypatch.setattr(script, "named_population", lambda name, folder: populations[name])
     monkeypatch.setattr(script, "is_here", lambda name, folder: True)
     journal = tmp_path / "journal.jsonl"
     common = ["--tables", ",".join(TABLES), "--sizes", "200,10%", "--models", "ewens,benedetti-franconi"]
