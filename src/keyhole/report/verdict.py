@@ -286,8 +286,13 @@ def _untrusted(comparison: Comparison) -> list[Statement]:
             + clean(found.verdict),
         )
         for found in comparison.assessments
-        if found.status != "ok"
+        if found.status != "ok" and found.model not in _without_a_say(comparison)
     ]
+
+
+def _without_a_say(comparison: Comparison) -> set[str]:
+    """Members of a pool that can be trusted: of theirs that cannot, it has said what matters."""
+    return {member.model for found in comparison.assessments if found.status == "ok" for member in found.members}
 
 
 def _everyone_unique(sample: Sample) -> list[Statement]:

@@ -101,19 +101,27 @@ def test_scores_that_cannot_be_told_apart_share() -> None:
     assert shares.sum() == pytest.approx(1.0)
 
 
-def test_doubts_about_the_leader_are_doubts_about_the_pool_and_others_cautions() -> None:
+def test_doubts_about_the_leader_are_doubts_about_the_pool() -> None:
     sample = typical_sample()
-    doubtful = Toy(sample, 1e-5, -5.0, verdict="untrusted")
-    sound = Toy(sample, 1e-5, -5.0)
+    doubtful, careful, sound = (Toy(sample, 1e-5, -5.0, verdict=v) for v in ("untrusted", "caution", "good"))
 
     def verdicts(first: Toy, second: Toy, share: float) -> list[str]:
         pooled = [Member(ToyModel("one"), first, 1 - share, 0.0), Member(ToyModel("two"), second, share, 0.0)]
         return [check.verdict for check in diagnose(pooled, {}, standard=True) if check.name.endswith("toy")]
 
     assert verdicts(doubtful, sound, 0.5) == ["untrusted", "good"]
-    assert verdicts(sound, doubtful, 0.5) == ["good", "caution"]
-    assert verdicts(sound, doubtful, 0.1) == ["good", "good"]
+    assert verdicts(sound, careful, 0.5) == ["good", "caution"]
+    assert verdicts(sound, careful, 0.1) == ["good", "good"]
     assert verdicts(sound, doubtful, 0.0) == ["good"]
+
+
+def test_a_member_whose_checks_failed_has_no_say_and_the_leader_always_has() -> None:
+    sample = typical_sample()
+    better, worse = Toy(sample, 0.5, -5.0, verdict="untrusted"), Toy(sample, 0.1, -5.1)
+    assert shares_of([worse, better], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
+    assert shares_of([better, worse], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
+    pooled = [Member(ToyModel("one"), worse, 1.0, 0.0), Member(ToyModel("two"), better, 0.0, 0.0)]
+    assert "two had no say" in diagnose(pooled, {}, standard=True)[0].words
 
 
 def test_a_quick_pool_is_the_sequential_logit_with_every_claim_of_its_own() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from keyhole.inference.fit import Diagnostic, Member, Verdict
+from keyhole.inference.fit import Diagnostic, Member
 from keyhole.inference.track_record import TRACK_RECORD, UNTRIED, TrackRecord, good_record
 
 RECORD = TrackRecord(-20, 29, covered=44, samples=46)
@@ -40,10 +40,17 @@ def _record(members: Sequence[Member], *, standard: bool) -> tuple[Diagnostic, .
 
 
 def _shares(members: Sequence[Member]) -> Diagnostic:
+    names = [member.model.name for member in members]
     if len(members) == 1:
-        words = f"Only {members[0].model.name} was fitted; a greater effort pools it with models of another kind."
-        return Diagnostic("pool", members[0].model.name, "good", words)
-    parts = [f"{member.model.name} {member.share:.0%}" for member in members]
+        words = f"Only {names[0]} was fitted; a greater effort pools it with models of another kind."
+        return Diagnostic("pool", names[0], "good", words)
+    if not any(map(_trusted, members[1:])):
+        words = (
+            f"It is {names[0]}. {', '.join(names[1:])} had no say: chains of this length did not agree, so that "
+            "what they answer is a second opinion only."
+        )
+        return Diagnostic("pool", names[0], "good", words)
+    parts = [f"{name} {member.share:.0%}" for name, member in zip(names, members, strict=True)]
     words = (
         f"The pool is made of {', '.join(parts)}: how sure it is that each predicts best the records that it has "
         "not seen."
@@ -51,15 +58,13 @@ def _shares(members: Sequence[Member]) -> Diagnostic:
     return Diagnostic("pool", "; ".join(parts), "good", words)
 
 
+def _trusted(member: Member) -> bool:
+    return all(check.verdict != "untrusted" for check in member.fit.diagnostics)
+
+
 def _taken_over(member: Member, check: Diagnostic, *, leader: bool) -> Diagnostic:
-    """A check of a member; doubts about one that hardly counts, or whose score already says it, are cautions."""
+    """A check of a member; doubts about one that hardly counts are none about the pool."""
     if leader or check.value == "interrupted":
         return check
-    verdict: Verdict = check.verdict
-    if verdict == "untrusted":
-        # Chains that have not met predict as they do, and the share was earned by that.
-        verdict = "caution"
-    if member.share < MINOR:
-        verdict = "good"
-    name = member.model.name
+    name, verdict = member.model.name, check.verdict if member.share >= MINOR else "good"
     return Diagnostic(f"{name}_{check.name}".replace("-", "_"), check.value, verdict, f"{name}: {check.words}")

@@ -27,15 +27,26 @@ NEGLIGIBLE = 0.01
 
 
 def shares_of(fits: Sequence[Fit], sample: Sample, *, rng: Generator) -> Vector:
-    """The shares, adding up to one; models that cannot score records get none."""
-    if len(fits) == 1:
-        return np.ones(1)
-    scored = [place for place, fit in enumerate(fits) if isinstance(fit, ScoresRecords)]
-    densities = np.array([fit.log_by_cell for fit in fits if isinstance(fit, ScoresRecords)])
+    """The shares, adding up to one.
+
+    Models that cannot score records get none, nor do others than the first whose own checks failed: draws of
+    chains that have not met vary too little, and records left out then look as well predicted as those seen.
+    """
+    scored = {
+        place: fit.log_by_cell
+        for place, fit in enumerate(fits)
+        if isinstance(fit, ScoresRecords) and (place == 0 or _trusted(fit))
+    }
     shares = np.zeros(len(fits))
-    shares[scored] = bootstrapped_shares(densities, sample.table.counts.astype(np.float64), rng=rng)
+    shares[list(scored)] = bootstrapped_shares(
+        np.array(list(scored.values())), sample.table.counts.astype(np.float64), rng=rng
+    )
     shares[shares < NEGLIGIBLE] = 0.0
     return np.asarray(shares / shares.sum())
+
+
+def _trusted(fit: Fit) -> bool:
+    return all(check.verdict != "untrusted" for check in fit.diagnostics)
 
 
 def bootstrapped_shares(log_densities: Vector, counts: Vector, *, rng: Generator) -> Vector:
