@@ -35,13 +35,15 @@ def misfit_figure(misfit: float) -> str:
 def models_that_count(comparison: Comparison, chosen: RiskAssessment) -> dict[str, float]:
     """tau1 by the models that can be trusted and do not fit far worse than the recommended one.
 
-    Beside a model with a good record on real populations, only others with a good record count.
+    Beside a model with a good record on real populations, only others with a good record count. What a pool is
+    made of is in it already.
     """
     limit = max(HOPELESS_FIT, 2 * (chosen.size_index_misfit or 0.0))
     return {
         found.model: found.tau1.estimate
         for found in comparison.assessments
         if found.status == "ok"
+        and found.model not in _members(chosen)
         and found.tau1 is not None
         and (found.size_index_misfit or 0.0) <= limit
         and (chosen.record is None or found.record is not None)
@@ -72,11 +74,15 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
     aside = {
         found.model: found.tau1.estimate
         for found in comparison.assessments
-        if found.status == "ok" and found.tau1 is not None and found.model not in estimates
+        if found.status == "ok"
+        and found.tau1 is not None
+        and found.model not in estimates
+        and found.model not in _members(chosen)
     }
     if chosen.record is not None:
-        return _beside_a_record(comparison, chosen, estimates, aside)
-    words = _alone(comparison) if len(estimates) == 1 else _spread(estimates, _those(comparison, estimates))
+        return _within(chosen) + _beside_a_record(comparison, chosen, estimates, aside)
+    spread = _alone(comparison) if len(estimates) == 1 else _spread(estimates, _those(comparison, estimates))
+    words = _within(chosen) + spread
     if len(estimates) > 1 and (chosen.size_index_misfit or 0.0) >= POOR_FIT:
         words += (
             " Even the best fitting does not reproduce the file well: where they agree, they may err together."
@@ -84,6 +90,16 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
     if aside:
         words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {_named(aside)}."
     return words
+
+
+def _members(chosen: RiskAssessment) -> set[str]:
+    return {member.model for member in chosen.members}
+
+
+def _within(chosen: RiskAssessment) -> str:
+    """What the models of a pool say by themselves, if there are several."""
+    inside = {member.model: member.tau1.estimate for member in chosen.members if member.tau1 is not None}
+    return f"By themselves, {_named(inside)}. " if len(inside) > 1 else ""
 
 
 def _beside_a_record(

@@ -1,0 +1,46 @@
+"""What the report says of a pool: its members are in it, not beside it."""
+
+from dataclasses import replace
+
+from tests.risk.samples import Geometric, random_sample
+
+from keyhole.inference.track_record import TrackRecord
+from keyhole.report.agreement import agreement, models_that_count
+from keyhole.report.verdict import verdict_of
+from keyhole.risk.assess import assess_risk
+from keyhole.risk.compare import Comparison
+
+GOOD = TrackRecord(-8, 12, covered=17, samples=18).diagnostic()
+
+
+def comparison_with_a_pool() -> Comparison:
+    sample = random_sample()
+    members = tuple(
+        assess_risk(Geometric((share,), name=name, diagnostics=(GOOD,)), sample)
+        for name, share in (("first", 0.1), ("second", 0.3))
+    )
+    untrusted = replace(members[1], status="not-converged")
+    pool = replace(members[0], model="pool", members=(members[0], untrusted))
+    other = assess_risk(Geometric((0.6,), name="other", diagnostics=(GOOD,)), sample)
+    return Comparison((pool, members[0], untrusted, other), "pool", "It is a pool.")
+
+
+def test_members_are_told_of_and_not_counted_again() -> None:
+    comparison = comparison_with_a_pool()
+    chosen = comparison.chosen
+    assert chosen is not None
+    assert set(models_that_count(comparison, chosen)) == {"pool", "other"}
+    words = agreement(comparison, chosen)
+    assert words.startswith("By themselves, first (")
+    assert "second (" in words
+
+
+def test_a_member_without_a_say_raises_no_alarm_of_its_own() -> None:
+    comparison = comparison_with_a_pool()
+    alone = replace(comparison, assessments=comparison.assessments[1:], recommended="other")
+    topics = [
+        [point.topic for point in verdict_of(one, truth=None, keys=(), classes=None).points]
+        for one in (comparison, alone)
+    ]
+    assert "Not to be trusted: second" not in topics[0]
+    assert "Not to be trusted: second" in topics[1]
