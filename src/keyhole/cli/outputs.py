@@ -71,7 +71,7 @@ class Outputs:
 
     def tell_how_to_go_on(self) -> None:
         """Chains that did not come to their end were kept, if there is a folder for them."""
-        if self.folder is not None and not self.quiet:
+        if self.folder is not None and not self.quiet and any(self.folder.glob(f"{CHECKPOINT}-*.npz")):
             sys.stderr.write(
                 "The chains are not at their end and are kept: the same command with "
                 f"--resume {self.folder} instead of --out goes on.\n"

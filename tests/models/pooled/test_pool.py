@@ -48,6 +48,14 @@ class Toy:
             yield MultinomialUnsampled(np.full(self.sample.uniques, self.probability), self.sample.unsampled_size)
 
 
+class Interrupted(Toy):
+    """A fit whose chains somebody stopped."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return (Diagnostic("ending", "interrupted", "caution", "Stopped."),)
+
+
 @dataclass(frozen=True)
 class ToyModel:
     name: str = "toy"
@@ -122,6 +130,16 @@ def test_a_member_whose_checks_failed_has_no_say_and_the_leader_always_has() -> 
     assert shares_of([better, worse], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
     pooled = [Member(ToyModel("one"), worse, 1.0, 0.0), Member(ToyModel("two"), better, 0.0, 0.0)]
     assert "two had no say" in diagnose(pooled, {}, standard=True)[0].words
+
+
+def test_an_interruption_is_heard_whatever_the_share() -> None:
+    sample = typical_sample()
+    pooled = [
+        Member(ToyModel("one"), Toy(sample, 1e-5, -5.0), 1.0, 0.0),
+        Member(ToyModel("two"), Interrupted(sample, 1e-5, -5.0), 0.0, 0.0),
+    ]
+    endings = [check.value for check in diagnose(pooled, {}, standard=True) if check.name == "ending"]
+    assert endings == ["interrupted"]
 
 
 def test_a_quick_pool_is_the_sequential_logit_with_every_claim_of_its_own() -> None:

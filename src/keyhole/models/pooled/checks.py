@@ -8,6 +8,9 @@ from keyhole.inference.track_record import TRACK_RECORD, UNTRIED, TrackRecord, g
 RECORD = TrackRecord(-20, 29, covered=44, samples=46)
 """tau1 on all samples of ``docs/explanation/auto.md``."""
 
+INTERRUPTED = "interrupted"
+"""The ending of chains that somebody stopped: nothing is to be run after them."""
+
 MINOR = 0.2
 """Shares below this are too small for a doubt about their model to be one about the pool."""
 
@@ -26,7 +29,8 @@ def diagnose(members: Sequence[Member], failures: Mapping[str, str], *, standard
     ]
     for place, member in enumerate(members):
         for check in member.fit.diagnostics:
-            if check.name != TRACK_RECORD and (place == 0 or member.share > 0.0):
+            heard = place == 0 or member.share > 0.0 or check.value == INTERRUPTED
+            if heard and check.name != TRACK_RECORD:
                 found.append(_taken_over(member, check, leader=place == 0))
     return (*found, *_record(members, standard=standard))
 
@@ -64,7 +68,7 @@ def _trusted(member: Member) -> bool:
 
 def _taken_over(member: Member, check: Diagnostic, *, leader: bool) -> Diagnostic:
     """A check of a member; doubts about one that hardly counts are none about the pool."""
-    if leader or check.value == "interrupted":
+    if leader or check.value == INTERRUPTED:
         return check
     name, verdict = member.model.name, check.verdict if member.share >= MINOR else "good"
     return Diagnostic(f"{name}_{check.name}".replace("-", "_"), check.value, verdict, f"{name}: {check.words}")
