@@ -125,6 +125,17 @@ def test_models_are_told_from_the_nearest_to_the_one_that_failed() -> None:
     assert "bias" in summary(content, 120)
 
 
+def test_fits_that_did_not_converge_are_named() -> None:
+    whole = validation({"two-way": 0.02, "slide-negative-binomial": 0.5})
+    some = {
+        trial: replace(one, status="not-converged") if trial.model == "two-way" else one
+        for trial, one in whole.results.items()
+    }
+    content = composed(replace(whole, results=some))
+    assert "in all measures: two-way 3." in " ".join(summary(content, 80).split())
+    assert "3 (3 not converged)" in Page(render_validation_html(content)).text
+
+
 def test_what_is_not_there_is_said() -> None:
     whole = validation({"two-way": 0.02})
     part = composed(replace(whole, planned=40))

@@ -32,6 +32,11 @@ def render_validation_text(content: ValidationReport, console: "Console") -> Non
         console.print()
         say(f"Samples of {count(one.size)}", "bold")
         say(one.summary)
+        unsure = [
+            f"{line.model} {line.measures.not_converged}" for line in one.lines if line.measures.not_converged
+        ]
+        if unsure:
+            say(f"Not converged, and in all measures: {', '.join(unsure)}.", "yellow")
         console.print(Padding(_table(one, console.width >= WIDE), (0, 0, 0, 1), expand=False), highlight=False)
     say(
         "error: median absolute relative error; covered: share of 95% intervals that held the truth, ! where that "
@@ -55,10 +60,10 @@ def _table(one: BySize, wide: bool) -> "Table":
         f"{name} {word}" for name in ("tau1", "tau2") for word in (*(["bias"] if wide else []), "error", "covered")
     ]
     for heading in ("samples", *taus, "AUC", "time"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=heading == "time")
     for line in one.lines:
         taus = [*_cells(line.tau1, wide), *_cells(line.tau2, wide)]
-        table.add_row(*map(Text, (line.model, line.ended, *taus, line.auc, line.seconds)))
+        table.add_row(*map(Text, (line.model, count(line.measures.replicates), *taus, line.auc, line.seconds)))
     return table
 
 
