@@ -106,5 +106,5 @@ def test_broken_moves_are_rejected(
     monkeypatch.setattr(sampler, name, broken)
     model = MembershipSampler(LEVELS, components, "uniform", above=ABOVE)
     vars(model)["moves"] = ("keys", "tables") if name == "move_tables" else ("keys", "profiles", "profiles")
-    found = visited(model, components == 0, 40_000 if broken is SECOND_KEY_FORGOTTEN else 12_000)
+    found = visited(model, components == 0, 120_000 if broken is SECOND_KEY_FORGOTTEN else 12_000)
     assert np.abs(scores(found, exact_posterior(components))).max() > 4
