@@ -34,6 +34,9 @@ LOOSE = 0.01
 TRIES = 10
 """Splits and merges of clusters that a sweep proposes."""
 
+COMMON = 50.0
+"""Cells that a cluster has on average, by its weight, from which fixed effects move with its cells summed over."""
+
 CROWDED = 40
 """Clusters of a start with many."""
 
@@ -77,6 +80,8 @@ class ClusteredSampler:
         log xi of every cell if it is not learned.
     adapts
         Whether steps of beta find their own length.
+    common
+        Cells that a cluster must have on average to be summed over when fixed effects move.
     """
 
     table: FullTable
@@ -87,6 +92,7 @@ class ClusteredSampler:
     mass_prior: GammaPrior = field(default=GammaPrior(1.0, 0.1))
     variance: float = PRIOR_VARIANCE
     adapts: bool = True
+    common: float = COMMON
 
     @property
     def state_type(self) -> type[Clusters]:
@@ -130,11 +136,10 @@ class ClusteredSampler:
 
     def sweep(self, state: Clusters, records: FullTable, rng: Generator) -> Clusters:
         x = np.exp(self.log_xi(state.beta)) * records.fraction
-        old = len(state.effect)
         z, state = self._allocated(state, records.counts, x, rng)
-        if self.fixed.number and self.known is None:
-            x = self._move(state, old, z, records, rng)
         state = self._redrawn(state, z, records.counts, x, rng)
+        if self.fixed.number and self.known is None:
+            x = self._moved(state, z, x, records, rng)
         state = self._split_and_merged(state, z, records.counts, x, rng)
         state.own = state.effect[z[self.occupied]]
         return state
@@ -206,12 +211,35 @@ class ClusteredSampler:
         )
         return replace(state, effect=effect[:number], weight=weight[:number])
 
+    def _moved(
+        self, state: Clusters, z: NDArray[np.int32], x: Vector, records: FullTable, rng: Generator
+    ) -> Vector:
+        """Fixed effects with the cells of common clusters summed over, undone if one of these loses all its cells.
+
+        Every cluster of the state has a cell, and must have one afterwards: summed over without that condition and
+        refused where it fails, the step leaves the law of states as it is. Common are clusters by their weight,
+        which does not move, so that the step back is of the same kind. Gives the new x.
+        """
+        order = np.argsort(-state.weight, kind="stable")
+        label = np.empty(len(order), dtype=np.int32)
+        label[order] = np.arange(len(order))
+        z[:] = label[z]
+        state.effect, state.weight = state.effect[order], state.weight[order]
+        common = int(np.count_nonzero(state.weight * len(z) >= self.common))
+        beta, effect, dealt = state.beta.copy(), state.effect.copy(), z.copy()
+        moved = self._move(state, common, z, records, rng)
+        if common > 1 and not np.bincount(z, minlength=len(effect)).all():
+            state.beta, state.effect = beta, effect
+            z[:] = dealt
+            return x
+        return moved
+
     def _move(self, state: Clusters, old: int, z: NDArray[np.int32], records: FullTable, rng: Generator) -> Vector:
-        """Fixed effects and a level, given which cells have one of the ``old`` clusters, not which; then that too.
+        """Fixed effects and a level, given which cells have one of the first ``old`` clusters, not which.
 
         The level is added to the effects of those clusters: otherwise it would hold the fixed effects, which say
-        little about it together and much each by itself. The clusters were there before cells were dealt out, so
-        that which they are says nothing of the cells. Gives the new x.
+        little about it together and much each by itself. Then the cells are dealt out among them again. Gives the
+        new x.
         """
         fixed = self._with_level if old else self.fixed
         effect, weight = state.effect[:old].copy(), state.weight[:old]

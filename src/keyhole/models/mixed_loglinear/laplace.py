@@ -74,7 +74,9 @@ class Precision:
         inverse = 1.0 / (self.fixed.projected_squares(self.margins) + 1.0 / self.variance)
         operator = LinearOperator((size, size), matvec=self.times)
         rough = LinearOperator((size, size), matvec=lambda vector: inverse * vector)
-        found, _ = cg(operator, right, rtol=1e-5, maxiter=2_000, M=rough)
+        found, unfinished = cg(operator, right, rtol=1e-5, maxiter=2_000, M=rough)
+        if unfinished:
+            raise FitFailed("Conjugate gradients did not come to an end, so fixed effects cannot be drawn.")
         return np.asarray(found)
 
     def draw(self, rng: Generator) -> Vector:
