@@ -60,7 +60,7 @@ def shown_on_the_loglinear_page(model: str) -> TrackRecord:
 
 
 def shown(name: str) -> TrackRecord | None:
-    if name == "sequential-logit":
+    if name in ("auto", "sequential-logit"):  # a pool in which one model alone has a say has its record
         return shown_on_its_page()
     return shown_on_the_loglinear_page(ON_THAT_PAGE[name]) if name in ON_THAT_PAGE else shown_in_the_guide(name)
 

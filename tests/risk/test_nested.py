@@ -96,3 +96,14 @@ def test_the_check_joins_the_others_of_its_model_and_no_other() -> None:
     found = compare_models(models, sample, subsampled=models[:1])
     names = [{check.name for check in one.diagnostics} for one in found.assessments]
     assert [NESTED_ERROR in own for own in names] == [True, False]
+
+
+def test_a_caution_of_the_check_is_in_the_verdict() -> None:
+    from tests.risk.samples import Geometric
+
+    sample = independent_sample(3000)
+    wrong = Geometric((0.999,), name="wrong")
+    (found,) = compare_models([wrong], sample, subsampled=[wrong]).assessments
+    assert "subsamples was off" in found.verdict
+    (plain,) = compare_models([wrong], sample).assessments
+    assert "subsamples" not in plain.verdict

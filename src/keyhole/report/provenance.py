@@ -30,13 +30,14 @@ def provenance_of(
 ) -> Provenance:
     """The provenance of a comparison made now; passwords in database addresses are left out."""
     assessments = comparison.assessments
+    pooled = {member.model for found in assessments for member in found.members}  # their time is in the pool's
     return Provenance(
         source=clean(without_secrets(source)),
         command=clean(without_secrets(command)),
         seed=assessments[0].seed,
         versions=_versions(PACKAGES),
         when=when or datetime.now(UTC),
-        seconds=sum(found.seconds_fit + found.seconds_risk for found in assessments),
+        seconds=sum(found.seconds_fit + found.seconds_risk for found in assessments if found.model not in pooled),
     )
 
 

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.random import Generator
@@ -90,7 +90,12 @@ def assess_fit(
         )
         for one in (fit.members if isinstance(fit, Pools) else ())
     )
-    tau1, tau2, records = risk_of_laws(fit.unsampled(), level=level, effective=fit.effective_draws, rng=rng)
+    sole = _sole(fit, members)
+    if sole is not None and sole.tau1 is not None and sole.tau2 is not None and sole.records is not None:
+        tau1, tau2, records, size_index = sole.tau1, sole.tau2, sole.records, sole.size_index
+    else:
+        tau1, tau2, records = risk_of_laws(fit.unsampled(), level=level, effective=fit.effective_draws, rng=rng)
+        size_index = check_size_index(fit, rng=stream(seed, f"{model.name} other samples"))
     if every_record and (whole := _every_cell(fit)) is not None:
         records = RecordRisk(records.r1, records.r2, records.r1_low, records.r1_high, whole)
     untrusted = any(diagnostic.verdict == "untrusted" for diagnostic in fit.diagnostics)
@@ -98,12 +103,13 @@ def assess_fit(
         model=model.name,
         sample=fit.sample,
         status="not-converged" if untrusted else "ok",
-        verdict=_verdict(fit.diagnostics, fit.interval_leaves_out),
+        verdict=verdict_in_words(fit.diagnostics, fit.interval_leaves_out),
+        leaves_out=fit.interval_leaves_out,
         tau1=tau1,
         tau2=tau2,
         records=records,
         diagnostics=fit.diagnostics,
-        size_index=check_size_index(fit, rng=stream(seed, f"{model.name} other samples")),
+        size_index=size_index,
         seed=seed,
         settings=dict(model.settings),
         seconds_fit=seconds,
@@ -113,6 +119,12 @@ def assess_fit(
         draws=fit.draws() if isinstance(fit, KeepsDraws) else None,
         members=members,
     )
+
+
+def _sole(fit: Fit, members: Sequence[RiskAssessment]) -> RiskAssessment | None:
+    """The one member that a pool consists of, if it is one: the pool then says what it says, to the digit."""
+    shares = [member.share for member in fit.members] if isinstance(fit, Pools) else []
+    return members[shares.index(1.0)] if 1.0 in shares else None
 
 
 def risk_of_laws(
@@ -241,7 +253,8 @@ def _every_cell(fit: Fit) -> Vector | None:
     return fit.mean_match_all() if isinstance(fit, MatchesEveryRecord) else None
 
 
-def _verdict(diagnostics: tuple[Diagnostic, ...], leaves_out: str) -> str:
+def verdict_in_words(diagnostics: tuple[Diagnostic, ...], leaves_out: str) -> str:
+    """What worries in a fit, and what its interval leaves out."""
     worries = [diagnostic.words for diagnostic in diagnostics if diagnostic.verdict != "good"]
     if leaves_out:
         worries.append(f"The interval leaves out {leaves_out}.")

@@ -8,7 +8,7 @@ from keyhole.inference.threads import own_threads_only
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress, silent
 from keyhole.randomness import DEFAULT_SEED, stream
-from keyhole.risk.assess import assess_risk
+from keyhole.risk.assess import assess_risk, verdict_in_words
 from keyhole.risk.estimate import RiskAssessment
 from keyhole.risk.nested import nested_check
 from keyhole.risk.reasons import why_the_pool
@@ -90,10 +90,17 @@ def _with_nested(
     if check is None:
         return list(assessments)
 
+    found_out = check.diagnostic()
+
     def told(found: RiskAssessment) -> RiskAssessment:
-        if found.model == model.name:
-            return replace(found, diagnostics=(*found.diagnostics, check.diagnostic()))
-        return replace(found, members=tuple(map(told, found.members))) if found.members else found
+        members = tuple(map(told, found.members))
+        if found.model != model.name and not (members and members[0].model == model.name):
+            return replace(found, members=members)
+        # A doubt about the model that leads a pool is one about the pool.
+        checks = (*found.diagnostics, found_out)
+        return replace(
+            found, members=members, diagnostics=checks, verdict=verdict_in_words(checks, found.leaves_out)
+        )
 
     return [told(found) for found in assessments]
 

@@ -73,7 +73,8 @@ class RiskAssessment:
     ``size_index`` is None for models that do not describe the size index, ``dependence`` for those that do not
     look at which keys go together, ``path`` for those that are not chosen among candidates, ``draws`` for those
     without chains. ``members`` are the models of a pool, each on its own. ``tau1``, ``tau2`` and ``records`` are
-    None when the fit failed; ``verdict`` then says why.
+    None when the fit failed; ``verdict`` then says why. ``leaves_out`` is what the
+    intervals do not account for.
     """
 
     model: str
@@ -93,6 +94,7 @@ class RiskAssessment:
     path: ModelPath | None = field(default=None, repr=False)
     draws: Mapping[str, Vector] | None = field(default=None, repr=False)
     members: "tuple[RiskAssessment, ...]" = field(default=(), repr=False)
+    leaves_out: str = ""
 
     @property
     def ending(self) -> str | None:

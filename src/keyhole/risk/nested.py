@@ -38,7 +38,7 @@ LARGE, CLEAR = 0.25, 2.0
 """Errors from which the check is a caution, and how many standard errors they must be from zero."""
 
 LIGHT = {"draws": 40, "nested": 0, "orders": 1}
-"""Options of models that take time without changing what is estimated here."""
+"""Options of models that take time and hardly change what is estimated here."""
 
 
 @dataclass(frozen=True, slots=True)

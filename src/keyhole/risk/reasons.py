@@ -12,7 +12,7 @@ FITS, POOR = 2.0, 10.0
 def why_the_pool(pool: RiskAssessment, assessments: Sequence[RiskAssessment]) -> str:
     """The shares, the checks on the sample alone and the record, one sentence each."""
     others = [found for found in assessments if found is not pool]
-    sentences = [_shares(pool), _size_index(pool, others), _nested(others)]
+    sentences = [_shares(pool), _size_index(pool, others), _nested(pool.members)]
     if pool.record is not None:
         sentences.append(pool.record.words)
     return " ".join(filter(None, sentences))
@@ -39,19 +39,18 @@ def _size_index(pool: RiskAssessment, others: Sequence[RiskAssessment]) -> str:
     return "; ".join(words) + "."
 
 
-def _nested(others: Sequence[RiskAssessment]) -> str:
-    """How far off models were where the sample played the population, nearest first."""
+def _nested(members: Sequence[RiskAssessment]) -> str:
+    """How far off the models of the pool were where the sample played the population."""
     errors = {
         found.model: float(check.value)
-        for found in others
+        for found in members
         for check in found.diagnostics
         if check.name == NESTED_ERROR
     }
     if not errors:
         return ""
-    ranked = sorted(errors.items(), key=lambda one: abs(one[1]))
-    shown = ", ".join(f"{name} {error:+.0%}" for name, error in ranked)
-    return f"With the sample as the population, tau1 of subsamples, extrapolated, was off by: {shown}."
+    shown = ", ".join(f"{error:+.0%} by {name}" for name, error in errors.items())
+    return f"With the sample as the population, tau1 of subsamples, extrapolated, was off by {shown}."
 
 
 def _listed(names: Sequence[str]) -> str:

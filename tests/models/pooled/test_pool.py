@@ -10,6 +10,7 @@ from numpy.random import Generator
 from keyhole.arrays import Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic, Fit, Member, Verdict
+from keyhole.inference.track_record import TrackRecord, good_record
 from keyhole.models.catalogue import model_named
 from keyhole.models.pooled.checks import diagnose
 from keyhole.models.pooled.laws import numbers_of, pooled_laws
@@ -46,6 +47,14 @@ class Toy:
     def unsampled(self) -> Iterator[UnsampledCounts]:
         for _ in range(self.laws):
             yield MultinomialUnsampled(np.full(self.sample.uniques, self.probability), self.sample.unsampled_size)
+
+
+class Recorded(Toy):
+    """A fit of a model that did well on real populations."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return (TrackRecord(-5, 5, covered=20, samples=20).diagnostic(),)
 
 
 class Interrupted(Toy):
@@ -115,7 +124,7 @@ def test_doubts_about_the_leader_are_doubts_about_the_pool() -> None:
 
     def verdicts(first: Toy, second: Toy, share: float) -> list[str]:
         pooled = [Member(ToyModel("one"), first, 1 - share, 0.0), Member(ToyModel("two"), second, share, 0.0)]
-        return [check.verdict for check in diagnose(pooled, {}, standard=True) if check.name.endswith("toy")]
+        return [check.verdict for check in diagnose(pooled, {}) if check.name.endswith("toy")]
 
     assert verdicts(doubtful, sound, 0.5) == ["untrusted", "good"]
     assert verdicts(sound, careful, 0.5) == ["good", "caution"]
@@ -129,7 +138,17 @@ def test_a_member_whose_checks_failed_has_no_say_and_the_leader_always_has() -> 
     assert shares_of([worse, better], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
     assert shares_of([better, worse], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
     pooled = [Member(ToyModel("one"), worse, 1.0, 0.0), Member(ToyModel("two"), better, 0.0, 0.0)]
-    assert "two had no say" in diagnose(pooled, {}, standard=True)[0].words
+    assert "two had no say" in diagnose(pooled, {})[0].words
+
+
+def test_the_record_is_that_of_the_leader_where_it_alone_has_a_say() -> None:
+    sample = typical_sample()
+    for share, kept in ((1.0, True), (0.6, False)):
+        pooled = [
+            Member(ToyModel("one"), Recorded(sample, 1e-5, -5.0), share, 0.0),
+            Member(ToyModel("two"), Toy(sample, 1e-5, -5.0), 1 - share, 0.0),
+        ]
+        assert (good_record(diagnose(pooled, {})) is not None) == kept
 
 
 def test_an_interruption_is_heard_whatever_the_share() -> None:
@@ -138,7 +157,7 @@ def test_an_interruption_is_heard_whatever_the_share() -> None:
         Member(ToyModel("one"), Toy(sample, 1e-5, -5.0), 1.0, 0.0),
         Member(ToyModel("two"), Interrupted(sample, 1e-5, -5.0), 0.0, 0.0),
     ]
-    endings = [check.value for check in diagnose(pooled, {}, standard=True) if check.name == "ending"]
+    endings = [check.value for check in diagnose(pooled, {}) if check.name == "ending"]
     assert endings == ["interrupted"]
 
 
@@ -149,7 +168,7 @@ def test_a_quick_pool_is_the_sequential_logit_with_every_claim_of_its_own() -> N
     (alone,) = found.members
     assert found.tau1 is not None
     assert alone.tau1 is not None
-    assert found.tau1.estimate == pytest.approx(alone.tau1.estimate)
+    assert (found.tau1, found.tau2, found.size_index) == (alone.tau1, alone.tau2, alone.size_index)
     assert found.dependence is not None
     assert found.size_index is not None
 

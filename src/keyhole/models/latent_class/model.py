@@ -117,5 +117,5 @@ def _remarks(found: Chains[LatentClasses], classes: int, binds: bool) -> tuple[D
     mean = float(found.values("classes").mean())
     words = f"About {mean:.0f} classes were occupied, never more than {_most_occupied(found)} of {classes}."
     if binds:
-        words += " More might be needed: set the option classes."
+        words += " More might be needed: let it go on (--resume), or set the option classes."
     return (Diagnostic("classes", mean, "caution" if binds else "good", words),)

@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from keyhole.inference.fit import Diagnostic, Member
-from keyhole.inference.track_record import TRACK_RECORD, UNTRIED, TrackRecord, good_record
-
-RECORD = TrackRecord(-15, 41, covered=57, samples=62)
-"""tau1 on all samples of ``docs/explanation/auto.md``."""
+from keyhole.inference.track_record import TRACK_RECORD, UNTRIED
 
 INTERRUPTED = "interrupted"
 """The ending of chains that somebody stopped: nothing is to be run after them."""
@@ -15,11 +12,8 @@ MINOR = 0.2
 """Shares below this are too small for a doubt about their model to be one about the pool."""
 
 
-def diagnose(members: Sequence[Member], failures: Mapping[str, str], *, standard: bool) -> tuple[Diagnostic, ...]:
-    """The shares, what could not be fitted, the members' own checks and the pool's record.
-
-    The record is for the effort that was tried, on samples like those that the leader was tried on.
-    """
+def diagnose(members: Sequence[Member], failures: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """The shares, what could not be fitted, the members' own checks and the pool's record."""
     found = [_shares(members)]
     found += [
         Diagnostic(
@@ -32,26 +26,24 @@ def diagnose(members: Sequence[Member], failures: Mapping[str, str], *, standard
             heard = place == 0 or member.share > 0.0 or check.value == INTERRUPTED
             if heard and check.name != TRACK_RECORD:
                 found.append(_taken_over(member, check, leader=place == 0))
-    return (*found, *_record(members, standard=standard))
+    return (*found, *_record(members))
 
 
-def _record(members: Sequence[Member], *, standard: bool) -> tuple[Diagnostic, ...]:
-    """The pool's record where the leader has one; a pool of one has that of its model."""
+def _record(members: Sequence[Member]) -> tuple[Diagnostic, ...]:
+    """That of the leader, where it alone has a say; mixtures were not needed on the real samples so far."""
     own = tuple(check for check in members[0].fit.diagnostics if check.name == TRACK_RECORD)
-    if len(members) == 1 or not own:
-        return own
-    return (RECORD.diagnostic(),) if standard and good_record(own) else (UNTRIED,)
+    return own if members[0].share == 1.0 or not own else (UNTRIED,)
 
 
 def _shares(members: Sequence[Member]) -> Diagnostic:
     names = [member.model.name for member in members]
     if len(members) == 1:
-        words = f"Only {names[0]} was fitted; a greater effort pools it with models of another kind."
+        words = f"It is {names[0]}, the only model that was fitted."
         return Diagnostic("pool", names[0], "good", words)
     if not any(map(_trusted, members[1:])):
         words = (
-            f"It is {names[0]}. {', '.join(names[1:])} had no say: chains of this length did not agree, so that "
-            "what they answer is a second opinion only."
+            f"It is {names[0]}. {', '.join(names[1:])} had no say: its own checks failed, so that what "
+            "it answers is a second opinion only."
         )
         return Diagnostic("pool", names[0], "good", words)
     parts = [f"{name} {member.share:.0%}" for name, member in zip(names, members, strict=True)]

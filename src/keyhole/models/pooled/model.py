@@ -142,7 +142,7 @@ class PooledFit:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return diagnose(self.members, self.failures, standard=self.settings == Pooled())
+        return diagnose(self.members, self.failures)
 
     def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
         """The members' expectations, by their shares; None if one cannot tell."""

@@ -38,6 +38,9 @@ def shares_of(fits: Sequence[Fit], sample: Sample, *, rng: Generator) -> Vector:
         if isinstance(fit, ScoresRecords) and (place == 0 or _trusted(fit))
     }
     shares = np.zeros(len(fits))
+    if len(scored) == 1:
+        shares[0] = 1.0
+        return shares
     shares[list(scored)] = bootstrapped_shares(
         np.array(list(scored.values())), sample.table.counts.astype(np.float64), rng=rng
     )
@@ -61,11 +64,13 @@ def bootstrapped_shares(log_densities: Vector, counts: Vector, *, rng: Generator
     >>> bootstrapped_shares(worse, np.array([3.0, 1.0]), rng=np.random.default_rng(1)).round(2).tolist()
     [1.0, 0.0]
     """
-    records = counts.sum()
-    weight = rng.standard_gamma(counts, (BOOTSTRAPS, len(counts)))
-    score = records * (weight / weight.sum(axis=1, keepdims=True)) @ log_densities.T
-    share = np.exp(score - score.max(axis=1, keepdims=True))
-    return np.asarray((share / share.sum(axis=1, keepdims=True)).mean(axis=0))
+    records, total = counts.sum(), np.zeros(len(log_densities))
+    for _ in range(BOOTSTRAPS):  # one by one: memory grows with the cells, not with the bootstraps
+        weight = rng.standard_gamma(counts)
+        score = records / weight.sum() * (log_densities @ weight)
+        share = np.exp(score - score.max())
+        total += share / share.sum()
+    return np.asarray(total / BOOTSTRAPS)
 
 
 def pooled_log_density(fits: Sequence[Fit], shares: Sequence[float]) -> Vector:

@@ -155,7 +155,8 @@ def _half_range(values: Vector) -> float:
 
 def _shift(shift: Shift) -> Diagnostic:
     if shift.nested is None:
-        return Diagnostic("nested_shift", shift.mean, "good", "No subsamples were asked whether the law holds.")
+        words = "Subsamples were not asked whether the law holds: too few records, or the option nested is 0."
+        return Diagnostic("nested_shift", shift.mean, "good", words)
     words = (
         f"In subsamples of {shift.subsample:,} records, the sample as their population, seen combinations held "
         f"{100 * np.expm1(shift.nested):+.0f}% people against the fit; the estimate is moved by "
