@@ -24,6 +24,7 @@ MEANINGS = {
     "fits poorly / does not fit": "Fits poorly, does not fit: it does not reproduce how many records share a "
     "combination in the file.",
     "use with caution": "Use with caution: it raised a doubt, told in the report under Checks.",
+    "not to be trusted": "Not to be trusted: its own checks failed.",
     "not checked": "Not checked: how well it fits the file could not be checked.",
 }
 
