@@ -151,7 +151,7 @@ def test_subsamples_that_contradict_other_populations(nested: float, verdict: st
     line = diagnosed(some_sample(), ([], []), Shift(0.0, 0.04, nested, 0.09, 500))["nested_shift"]
     assert line.verdict == verdict
     assert ("contradict" in line.words) is (verdict == "caution")
-    assert "No subsamples" in diagnosed(some_sample(), ([], []), Shift(0.0, 0.1))["nested_shift"].words
+    assert "Subsamples were not asked" in diagnosed(some_sample(), ([], []), Shift(0.0, 0.1))["nested_shift"].words
 
 
 def test_surprise_counts_deviations() -> None:
