@@ -15,7 +15,7 @@ from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, Member, RiskM
 from keyhole.models.catalogue import model_named
 from keyhole.models.pooled.checks import diagnose
 from keyhole.models.pooled.laws import pooled_laws
-from keyhole.models.pooled.shares import pooled_log_density, shares_of
+from keyhole.models.pooled.shares import shares_of
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.population.weights import weights_differ
@@ -91,7 +91,7 @@ class Pooled:
             Member(model, fit, float(share), seconds)
             for (model, fit, seconds), share in zip(fitted, shares, strict=True)
         )
-        return PooledFit(sample, members, failures, self)
+        return PooledFit(sample, members, failures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +102,11 @@ class PooledFit:
     ----------
     failures
         Models that could not be fitted, and why.
-    settings
-        The pool as it was asked for.
     """
 
     sample: Sample
     members: tuple[Member, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
-    settings: Pooled = field(default=Pooled())
 
     @property
     def interval_leaves_out(self) -> str:
@@ -125,13 +122,6 @@ class PooledFit:
     def unsampled(self) -> Iterator[UnsampledCounts]:
         """Laws of every member, as many of each as its share says."""
         return pooled_laws(self.members)
-
-    @cached_property
-    def log_by_cell(self) -> Vector:
-        """log p(x | all records but one in x) under the pool."""
-        return pooled_log_density(
-            [member.fit for member in self.members], [member.share for member in self.members]
-        )
 
     @cached_property
     def dependence(self) -> Dependence:

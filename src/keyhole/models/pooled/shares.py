@@ -71,13 +71,3 @@ def bootstrapped_shares(log_densities: Vector, counts: Vector, *, rng: Generator
         share = np.exp(score - score.max())
         total += share / share.sum()
     return np.asarray(total / BOOTSTRAPS)
-
-
-def pooled_log_density(fits: Sequence[Fit], shares: Sequence[float]) -> Vector:
-    """log of the pool's held-out probability of a record, by occupied cell."""
-    parts = [
-        fit.log_by_cell + np.log(share)
-        for fit, share in zip(fits, shares, strict=True)
-        if share and isinstance(fit, ScoresRecords)
-    ]
-    return np.asarray(np.logaddexp.reduce(np.array(parts)))
