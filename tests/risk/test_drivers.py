@@ -6,6 +6,7 @@ import numpy as np
 
 from keyhole.keys.variable import MISSING, KeyVariable
 from keyhole.risk.drivers import coarsening, key_contributions, level_contributions
+from keyhole.table.contingency import ContingencyTable
 from tests.risk.samples import random_sample
 
 
@@ -64,3 +65,11 @@ def test_missing_values_are_joined_with_nothing() -> None:
     assert coarsening(ages, np.array([5, 5, 5, 5]))[0].tolist() == [0, 0, 1, 3]
     eyes = KeyVariable("EYES", ("blue", "brown", "green", MISSING))
     assert coarsening(eyes, np.array([7, 9, 1, 0]))[0].tolist() == [1, 0, 1, 3]
+
+
+def test_a_key_of_two_levels_and_missing_values_is_not_coarsened() -> None:
+    keys = (KeyVariable("SEX", ("female", "male", MISSING)), KeyVariable("EYES", ("blue", "brown", "green")))
+    table = ContingencyTable.from_codes(keys, np.array([[0, 0], [1, 1], [2, 2], [0, 2]]))
+    found = {one.key: one.coarsened for one in key_contributions(table, np.ones(4))}
+    assert found["SEX"] is None
+    assert found["EYES"] is not None

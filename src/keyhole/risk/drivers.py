@@ -63,12 +63,13 @@ def key_contributions(
     for j, key in enumerate(table.keys):
         progress("contribution of each key", j, len(table.keys), key.name)
         merged, words = coarsening(key, _level_counts(table, j))
+        joins = sum(label != MISSING for label in key.levels) > 2  # of two levels none is left to join
         found.append(
             KeyContribution(
                 key=key.name,
                 levels=len(key),
                 dropped=_remedy(table, j, np.zeros(len(key), dtype=np.int64), "dropped", r1),
-                coarsened=_remedy(table, j, merged, words, r1) if len(key) > 2 else None,
+                coarsened=_remedy(table, j, merged, words, r1) if joins else None,
             )
         )
     progress("contribution of each key", len(table.keys), len(table.keys))
