@@ -28,8 +28,9 @@ endif
 demo: install
 	$(BIN)/keyhole demo
 
+# A file's tests stay together: two processes that need the same compiled loops would each compile them.
 test: install
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: install
 	$(BIN)/ruff check src tests scripts benchmarks

@@ -76,7 +76,7 @@ def scores(kind: type[ClusteredSampler], case: Case, common: float, seed: int = 
 
 @pytest.mark.parametrize("common", [0.0, 1.0])
 def test_fixed_effects_have_their_posterior(common: float) -> None:
-    assert np.abs(scores(ClusteredSampler, Case((0, 5), 12_000), common)).max() < 4.5
+    assert np.abs(scores(ClusteredSampler, Case((0, 5), 4_000), common)).max() < 4.5
 
 
 @pytest.mark.statistical
