@@ -8,10 +8,12 @@ import pytest
 from scipy import integrate, special, stats
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.models.mixed_loglinear import clustered
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
-from keyhole.models.mixed_loglinear.clustered import ClusteredSampler, Clusters
+from keyhole.models.mixed_loglinear.clustered import COMMON, ClusteredSampler, Clusters
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects
 from keyhole.models.mixed_loglinear.full_table import FullTable
+from keyhole.models.mixed_loglinear.summed_cells import SummedCells
 from keyhole.numerics.concentration import GammaPrior
 from tests.models.mixed_loglinear.neal import Algorithm3
 from tests.sampler_checks import geweke_scores
@@ -27,12 +29,12 @@ LOG_XI = np.log([0.8, 2.0, 0.5, 3.0, 2.5])
 
 
 class Watching(ClusteredSampler):
-    """Remembers who was where."""
+    """Remembers who was where at the end of a sweep."""
 
-    def _allocated(self, *arguments: object) -> tuple[IntVector, Clusters]:  # type: ignore[override]
-        z, state = super()._allocated(*arguments)  # type: ignore[arg-type]
+    def _split_and_merged(self, state: Clusters, z: IntVector, *arguments: object) -> Clusters:  # type: ignore[override]
+        found = super()._split_and_merged(state, z, *arguments)  # type: ignore[arg-type]
         vars(self)["seen"] = z.copy()
-        return z, state
+        return found
 
 
 class Unexposed(BaseMeasure):
@@ -42,9 +44,9 @@ class Unexposed(BaseMeasure):
         return super().given(counts, 0.5 * exposures, rng)
 
 
-def five_cells(base: BaseMeasure) -> Watching:
+def five_cells(base: BaseMeasure, common: float = COMMON) -> Watching:
     table = FullTable((5,), None, COUNTS, 1.0)
-    return Watching(table, 100, base, FixedEffects((5,), ()), LOG_XI, MASS)
+    return Watching(table, 100, base, FixedEffects((5,), ()), LOG_XI, MASS, common=common)
 
 
 def partitions(cells: int) -> Iterator[tuple[int, ...]]:
@@ -119,6 +121,19 @@ def test_partitions_are_visited_as_often_as_they_must(base: BaseMeasure) -> None
     assert np.abs(scores(five_cells(base), exact(base), 8_000)).max() < 4
 
 
+def test_partitions_are_visited_as_often_where_pairs_of_clusters_move() -> None:
+    assert np.abs(scores(five_cells(BASES[2], common=0.0), exact(BASES[2]), 3_000)).max() < 4
+
+
+class Blind(SummedCells):
+    """Pairs of clusters that move as if there were no cells."""
+
+    @classmethod
+    def of(cls, *arguments: object) -> SummedCells:  # type: ignore[override]
+        once = SummedCells.of(*arguments)  # type: ignore[arg-type]
+        return SummedCells(once.people, once.x, 0.0 * once.cells)
+
+
 def test_effects_that_forget_their_exposure_are_rejected() -> None:
     broken = Unexposed("log-gamma", 1.5, 1.0)
     assert np.abs(scores(five_cells(broken), exact(BASES[0]), 8_000)).max() > 5
@@ -165,10 +180,10 @@ def statistics(state: Clusters, records: FullTable) -> Vector:
     )
 
 
-def joint(kind: type[ClusteredSampler], base: BaseMeasure, draws: int) -> Vector:
+def joint(kind: type[ClusteredSampler], base: BaseMeasure, draws: int, common: float = COMMON) -> Vector:
     table = FullTable((2, 3), None, np.ones(6, dtype=np.int64), 0.5)
     fixed = FixedEffects.of((2, 3), ((0,), (1,)))
-    sampler = kind(table, 100, base, fixed, None, MASS, variance=0.7, adapts=False)
+    sampler = kind(table, 100, base, fixed, None, MASS, variance=0.7, adapts=False, common=common)
     return geweke_scores(sampler, 6, statistics, draws=draws, sweeps=1, rng=np.random.default_rng(5))
 
 
@@ -179,8 +194,9 @@ def test_a_short_look_at_the_joint_law(base: BaseMeasure) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.kind)
-def test_sweeps_leave_the_joint_law_as_it_is(base: BaseMeasure) -> None:
-    assert np.abs(joint(ClusteredSampler, base, 20_000)).max() < 4
+@pytest.mark.parametrize("common", [0.0, COMMON])
+def test_sweeps_leave_the_joint_law_as_it_is(base: BaseMeasure, common: float) -> None:
+    assert np.abs(joint(ClusteredSampler, base, 20_000, common)).max() < 4
 
 
 def test_fixed_effects_with_another_prior_are_rejected() -> None:
@@ -214,26 +230,35 @@ def test_a_level_has_the_law_of_its_cluster() -> None:
     assert stats.kstest(levels_of_one_cluster(Weightless("log-gamma", 4.0, 2.0)), law.cdf).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("cells", [40, pytest.param(200, marks=pytest.mark.statistical)])
-def test_the_posterior_is_that_of_algorithm_3(cells: int) -> None:
-    """Clusters, mass and the effects of some cells, by two samplers that share no line."""
+def apart_from_algorithm_3(cells: int, common: float) -> Vector:
+    """Clusters, mass and effects by two samplers that share no line, in standard errors of the difference."""
     rng = np.random.default_rng(8)
     log_xi = rng.normal(0.0, 1.0, cells)
     counts = rng.poisson(np.exp(log_xi + rng.choice([-1.5, 1.0], cells)))
     table = FullTable((cells,), None, counts, 1.0)
     base = BaseMeasure("log-gamma", 1.0, 0.5)
-    sampler = ClusteredSampler(table, 1000, base, FixedEffects((cells,), ()), log_xi, MASS)
+    sampler = ClusteredSampler(table, 1000, base, FixedEffects((cells,), ()), log_xi, MASS, common=common)
     state = sampler.start(table, rng, crowded=False)
     reference = Algorithm3(counts, np.exp(log_xi), 1.0, 0.5, MASS)
-    watched = sampler.occupied[:6]
     ours, theirs = [], []
     for sweep in range(1_200):
         state = sampler.sweep(state, table, rng)
         reference.sweep(rng)
         if sweep >= 200:
-            ours.append([len(state.effect), np.log(state.mass), *state.own[:6]])
-            theirs.append([reference.clusters, np.log(reference.mass), *reference.log_effect[watched]])
+            own = reference.log_effect[sampler.occupied]
+            ours.append([len(state.effect), np.log(state.mass), state.own.std(), *state.own[:6]])
+            theirs.append([reference.clusters, np.log(reference.mass), own.std(), *own[:6]])
     batches = [np.array(one).reshape(25, 40, -1).mean(axis=1) for one in (ours, theirs)]
-    apart = batches[0].mean(axis=0) - batches[1].mean(axis=0)
     error = np.sqrt(sum(one.var(axis=0, ddof=1) / 25 for one in batches))
-    assert np.abs(apart / error).max() < 4
+    return np.asarray((batches[0].mean(axis=0) - batches[1].mean(axis=0)) / error)
+
+
+@pytest.mark.parametrize("common", [2.0, COMMON])
+@pytest.mark.parametrize("cells", [40, pytest.param(200, marks=pytest.mark.statistical)])
+def test_the_posterior_is_that_of_algorithm_3(cells: int, common: float) -> None:
+    assert np.abs(apart_from_algorithm_3(cells, common)).max() < 4
+
+
+def test_pairs_that_do_not_see_the_cells_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clustered, "SummedCells", Blind)
+    assert np.abs(apart_from_algorithm_3(40, 2.0)).max() > 6

@@ -79,7 +79,7 @@ def log_gain(first, after, f, x, share, t_one, t_two, t_whole):
             one += f[k] * (t_one - t_whole)
             two += f[k] * (t_two - t_whole)
         most = max(one, two)
-        if abs(most) > 300.0:
+        if abs(most) > 100.0:  # so that a product that is not yet taken account of cannot overflow
             total += most
             one -= most
             two -= most

@@ -23,6 +23,7 @@ from keyhole.models.mixed_loglinear.full_table import FullTable
 from keyhole.models.mixed_loglinear.langevin import Point, Walk
 from keyhole.models.mixed_loglinear.mixture_predictive import MixturePredictive
 from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
+from keyhole.models.mixed_loglinear.summed_cells import SummedCells
 from keyhole.numerics.concentration import GammaPrior, draw_above
 
 STEPS = 1
@@ -35,7 +36,7 @@ TRIES = 10
 """Splits and merges of clusters that a sweep proposes."""
 
 COMMON = 50.0
-"""Cells that a cluster has on average, by its weight, from which fixed effects move with its cells summed over."""
+"""Cells that a cluster has on average, by its weight, from which its cells are summed over where that helps."""
 
 CROWDED = 40
 """Clusters of a start with many."""
@@ -81,7 +82,7 @@ class ClusteredSampler:
     adapts
         Whether steps of beta find their own length.
     common
-        Cells that a cluster must have on average to be summed over when fixed effects move.
+        Cells that a cluster must have on average to be summed over when fixed effects or pairs of clusters move.
     """
 
     table: FullTable
@@ -140,6 +141,7 @@ class ClusteredSampler:
         state = self._redrawn(state, z, records.counts, x, rng)
         if self.fixed.number and self.known is None:
             x = self._moved(state, z, x, records, rng)
+        self._moved_in_pairs(state, z, records.counts, x, rng)
         state = self._split_and_merged(state, z, records.counts, x, rng)
         state.own = state.effect[z[self.occupied]]
         return state
@@ -220,12 +222,7 @@ class ClusteredSampler:
         refused where it fails, the step leaves the law of states as it is. Common are clusters by their weight,
         which does not move, so that the step back is of the same kind. Gives the new x.
         """
-        order = np.argsort(-state.weight, kind="stable")
-        label = np.empty(len(order), dtype=np.int32)
-        label[order] = np.arange(len(order))
-        z[:] = label[z]
-        state.effect, state.weight = state.effect[order], state.weight[order]
-        common = int(np.count_nonzero(state.weight * len(z) >= self.common))
+        common = self._common_first(state, z)
         beta, effect, dealt = state.beta.copy(), state.effect.copy(), z.copy()
         moved = self._move(state, common, z, records, rng)
         if common > 1 and not np.bincount(z, minlength=len(effect)).all():
@@ -267,10 +264,51 @@ class ClusteredSampler:
             state.effect[:old] += walk.beta[0]
         x = np.exp(self.log_xi(state.beta)) * records.fraction
         if old > 1:
-            again = replace(state, effect=state.effect[:old], weight=weight, left=0.0)
-            found, _ = self._allocated(again, records.counts, x, rng)
-            np.copyto(z, found, where=z < old)
+            z[:] = self._dealt(state, state.effect[:old], weight, z, records.counts, x, rng)
         return x
+
+    def _moved_in_pairs(
+        self, state: Clusters, z: NDArray[np.int32], counts: IntVector, x: Vector, rng: Generator
+    ) -> None:
+        """Effects and weights of common clusters, two at a time, with all cells of common clusters summed over.
+
+        As where fixed effects move: then the cells are dealt out again, and all is undone if a cluster gets none.
+        All weight of the common clusters stays, and each of them stays common.
+        """
+        common = self._common_first(state, z)
+        if common < 2:
+            return
+        summed = SummedCells.of(counts, x, z, common)
+        least = self.common / len(z)
+        effect, weight = summed.moved(state.effect[:common], state.weight[:common], least, self.base, rng)
+        dealt = self._dealt(state, effect, weight, z, counts, x, rng)
+        if np.bincount(dealt, minlength=len(state.effect)).all():
+            state.effect[:common], state.weight[:common] = effect, weight
+            z[:] = dealt
+
+    def _common_first(self, state: Clusters, z: NDArray[np.int32]) -> int:
+        """Numbers clusters by falling weight, and tells how many are common."""
+        order = np.argsort(-state.weight, kind="stable")
+        label = np.empty(len(order), dtype=np.int32)
+        label[order] = np.arange(len(order))
+        z[:] = label[z]
+        state.effect, state.weight = state.effect[order], state.weight[order]
+        return int(np.count_nonzero(state.weight * len(z) >= self.common))
+
+    def _dealt(
+        self,
+        state: Clusters,
+        effect: Vector,
+        weight: Vector,
+        z: NDArray[np.int32],
+        counts: IntVector,
+        x: Vector,
+        rng: Generator,
+    ) -> NDArray[np.int32]:
+        """Cells of the first clusters dealt out among these, with such effects and weights; others stay."""
+        again = replace(state, effect=effect, weight=weight, left=0.0)
+        found, _ = self._allocated(again, counts, x, rng)
+        return np.where(z < len(effect), found, z).astype(np.int32, copy=False)
 
     @cached_property
     def _with_level(self) -> FixedEffects:
