@@ -23,7 +23,7 @@ from keyhole.risk.assess import assess_risk
 from keyhole.validation.population import KnownPopulation
 
 SHARE = 0.05
-CHAINS, TARGET_ESS, MOST_SWEEPS = 4, 200.0, 2000
+CHAINS, TARGET_ESS, MOST_SWEEPS = 2, 200.0, 2000
 
 
 def done_before(keep: Path) -> dict[int, dict[str, float]]:
