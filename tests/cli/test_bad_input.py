@@ -283,3 +283,22 @@ def test_all_results_are_written_or_none(keyhole: Keyhole, work: Path, people: P
     )
     refused(ran, work, "records.csv")
     assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("twice", "words"),
+    [
+        (("--chains", "2", "--model-option", "chains=3"), "chains is given twice, by --chains"),
+        (("--max-seconds", "5", "--model-option", "max_seconds=3"), "given twice, by --max-seconds"),
+        (("--out", "xo", "--model-option", "checkpoint=c.npz"), "checkpoint is given twice"),
+        (("--effort", "quick", "--model-option", "effort=normal"), "effort is given twice"),
+        (("--model-option", "chains=2", "--model-option", "chains=3"), "gives chains twice"),
+        (("--max-seconds", "0"), "--max-seconds must be above 0"),
+        (("--max-seconds", "nan"), "--max-seconds must be above 0"),
+    ],
+)
+def test_limits_given_twice_or_of_nothing_are_refused(
+    keyhole: Keyhole, work: Path, people: Path, twice: tuple[str, ...], words: str
+) -> None:
+    asked = ("--keys", "age,sex", "--population-size", "1000", "--model", "latent-class")
+    refused(keyhole("assess", people, *asked, *twice), work, words)

@@ -94,3 +94,12 @@ def test_an_interrupted_run_leaves_a_result_and_resumes_to_the_uninterrupted_one
     assert result(part / "result.json")["tau1"] == result(whole / "result.json")["tau1"]
     # The limit of sweeps ended both, so their chains are kept for a longer run.
     assert sorted(path.name for path in part.glob("*.npz")) == sorted(path.name for path in whole.glob("*.npz"))
+
+
+def test_limits_that_no_model_has_are_said_to_change_nothing(
+    keyhole: Callable[..., Any], survey: Path, bands: Path
+) -> None:
+    limits = ("--target-ess", "500", "--effort", "quick", "--draws", "50")
+    ran = keyhole("assess", str(survey), *RUN, str(bands), "--model", "pitman", *limits)
+    told = " ".join(ran.out.split())
+    assert "The model pitman has no use for --target-ess and --effort, which changed nothing." in told

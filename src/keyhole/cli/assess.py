@@ -54,8 +54,11 @@ def assess(
     from keyhole.cli.job import names
     from keyhole.cli.outputs import Outputs
     from keyhole.cli.run import Choice, run
+    from keyhole.errors import InputError
     from keyhole.population.loading import load_sample
 
+    if max_seconds is not None and not max_seconds > 0:
+        raise InputError(f"--max-seconds must be above 0, found {max_seconds:g}; without it there is no limit.")
     load = partial(
         load_sample,
         data,

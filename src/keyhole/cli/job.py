@@ -63,5 +63,7 @@ def settings(pairs: Sequence[str] | None) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not (name.strip() and equals):
             raise InputError(f"--model-option takes NAME=VALUE; found {pair!r}.")
+        if name.strip() in found:
+            raise InputError(f"--model-option gives {name.strip()} twice; give it once.")
         found[name.strip()] = value.strip()
     return found

@@ -4,7 +4,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,9 @@ from keyhole.risk.truth import Truth
 
 UNTRUSTED, INTERRUPTED = 3, 130
 
+NORMAL = "normal"
+"""The effort of those who ask for none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -43,7 +46,7 @@ class Choice:
     kappa2: float = 0.1
     weighted: bool = False
     limits: Mapping[str, object] = field(default_factory=dict)
-    effort: str = "normal"
+    effort: str = NORMAL
 
     @property
     def automatic(self) -> bool:
@@ -56,12 +59,14 @@ def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> N
     outputs.check()
     check_thresholds(choice.kappa1, choice.kappa2)
     models = chosen_models(choice, outputs.checkpoint)
+    unused = unused_limits(choice, models)
     sampled = [model for model in models if isinstance(model, ChainSettings)]
     if outputs.draws_out is not None and not sampled:
         raise InputError("--draws-out needs a model with chains, such as latent-class.")
     with terminal_progress(outputs.quiet) as progress:
         progress("reading", 0)
         job = prepare(load)
+    job = replace(job, warnings=(*job.warnings, *unused))
     if outputs.folder is not None and sampled:
         from keyhole.report.writing import private_folder
 
@@ -119,7 +124,8 @@ def _tell_first(progress: Terminal, models: int, found: RiskAssessment) -> None:
 
 def subsampled_models(choice: Choice) -> list[RiskModel]:
     """Models that are tried on subsamples: those that auto is made of and compared with, if there is time."""
-    if not choice.automatic or choice.effort == "quick":
+    effort = settings(choice.model_options).get("effort", choice.effort)
+    if not choice.automatic or effort == "quick":
         return []
     return [model_named(name) for name in ("sequential-logit", *automatic()) if name != "auto"]
 
@@ -134,11 +140,13 @@ def chosen_models(choice: Choice, checkpoint: Path | None = None) -> list[RiskMo
         asked = tuple(dict.fromkeys(choice.models))
     options = settings(choice.model_options)
     known = {name: CATALOGUE[name].options for name in asked if name in CATALOGUE}
-    common = {
-        **choice.limits,
-        "effort": choice.effort,
-        **({} if checkpoint is None else {"checkpoint": str(checkpoint)}),
-    }
+    common = {**choice.limits, **({} if checkpoint is None else {"checkpoint": str(checkpoint)})}
+    for twice in options.keys() & common.keys():
+        also = "the folder of results" if twice == "checkpoint" else option_name(twice)
+        raise InputError(f"{twice} is given twice, by {also} and by --model-option; give it once.")
+    if choice.effort != NORMAL and "effort" in options:
+        raise InputError("effort is given twice, by --effort and by --model-option; give it once.")
+    common |= {} if "effort" in options else {"effort": choice.effort}
     shared = {option for option in options if any(option in theirs for theirs in known.values())}
     return [
         model_named(
@@ -148,3 +156,25 @@ def chosen_models(choice: Choice, checkpoint: Path | None = None) -> list[RiskMo
         )
         for name in asked
     ]
+
+
+def unused_limits(choice: Choice, models: Sequence[RiskModel]) -> tuple[str, ...]:
+    """What to say of options that none of the models has: they change nothing."""
+    asked = [*choice.limits, *(() if choice.effort == NORMAL else ("effort",))]
+    names = [model.name for model in models]
+    without = [option for option in asked if not any(option in CATALOGUE[name].options for name in names)]
+    if not without:
+        return ()
+    who = f"The model {names[0]} has" if len(names) == 1 else "The models that run have"
+    return (f"{who} no use for {' and '.join(map(option_name, without))}, which changed nothing.",)
+
+
+def option_name(setting: str) -> str:
+    """What a setting is called on the command line.
+
+    Examples
+    --------
+    >>> option_name("target_ess")
+    '--target-ess'
+    """
+    return f"--{setting.replace('_', '-')}"
