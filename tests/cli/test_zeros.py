@@ -22,3 +22,4 @@ def test_nothing_to_suggest_is_said(keyhole: Callable[..., Any], survey: Path) -
     ran = keyhole("zeros", "suggest", survey, "--keys", "sex,region")
     assert (ran.status, ran.out) == (0, "")
     assert "No pair of levels is missing" in ran.err
+    assert "there is nothing to give to --zeros" in ran.err

@@ -103,3 +103,13 @@ def test_every_model_with_two_candidates_or_more_has_its_path(compared: Any, toy
         toy("a", path=term_path(1)), toy("b", path=term_path(2)), toy("c"), toy("d", fails="No.")
     )
     assert [found.model for found in chosen_paths(comparison)] == ["b"]
+
+
+def test_a_number_of_something_is_told_as_such() -> None:
+    steps = tuple(PathStep(f"{n} profiles", n, tau1, tau1) for n, tau1 in ((2, 8.0), (3, 4.0), (5, 4.0)))
+    path = shown(ModelPath("number of profiles", steps, 1))
+    assert path.in_words() == (
+        "3 numbers of profiles were tried; tau1 went from 8 to 4 along the path; the model with 3 profiles was "
+        "chosen, with tau1 4, up to 50% from the steps beside it."
+    )
+    assert "Chosen: 3 profiles" in path.description

@@ -63,4 +63,5 @@ def suggest(
     for one in found:
         typer.echo(f"{one.rule}  # about {one.expected:,.0f} records expected, none seen")
     if not found:
-        typer.echo(f"No pair of levels is missing although {expected:g} records of it were expected.", err=True)
+        words = f"No pair of levels is missing although {expected:g} records of it were expected"
+        typer.echo(f"{words}: there is nothing to give to --zeros.", err=True)

@@ -100,6 +100,12 @@ class ChosenPath:
         return (noun, done) if noun and done.endswith("ed") else None
 
     @property
+    def numbered(self) -> str:
+        """What each candidate has a number of, such as profiles; empty where the path is of another kind."""
+        noun = self.path.along.removeprefix("number of ")
+        return noun if noun != self.path.along and all(noun in step.label for step in self.path.steps) else ""
+
+    @property
     def axis(self) -> str:
         """What the steps are numbered by: ``terms added``, ``lambda``."""
         return self.path.along if self.counted is None else "{}s {}".format(*self.counted)
@@ -190,6 +196,8 @@ class ChosenPath:
         if self.counted is not None:
             noun, done = self.counted
             return f"{plural(steps - 1, noun)} {'was' if steps == 2 else 'were'} {done}"
+        if self.numbered:
+            return f"{steps:,} numbers of {in_prose(self.numbered)} were tried"
         if all(step.value is not None for step in self.path.steps):
             return f"{steps:,} values of {in_prose(self.path.along)} were tried"
         return f"{steps:,} candidates were tried along {in_prose(self.path.along)}"
@@ -215,6 +223,8 @@ class ChosenPath:
 
     @property
     def _chosen_model(self) -> str:
+        if self.numbered:
+            return f"the model with {self._name(self.chosen)}"
         if self.counted is None:
             return self._name(self.chosen)
         if not self.path.chosen:
@@ -223,7 +233,8 @@ class ChosenPath:
 
     def _name(self, step: PathStep) -> str:
         along, label = in_prose(self.path.along), in_prose(step.label)
-        return label if self.counted is not None or along in label else f"{along} {label}"
+        told = self.counted is not None or bool(self.numbered) or along in label
+        return label if told else f"{along} {label}"
 
     @property
     def description(self) -> str:
