@@ -15,6 +15,7 @@ import pytest
 
 RUN = ("--keys", "age,sex,region", "--population-size", "40000", "--recode")
 QUICK = ("--model", "latent-class", "--chains", "2")
+SHORT = ("--model-option", "most_sweeps=50", "--model-option", "classes=20")
 
 
 @pytest.fixture
@@ -103,3 +104,93 @@ def test_limits_that_no_model_has_are_said_to_change_nothing(
     ran = keyhole("assess", str(survey), *RUN, str(bands), "--model", "pitman", *limits)
     told = " ".join(ran.out.split())
     assert "The model pitman has no use for --target-ess and --effort, which changed nothing." in told
+
+
+@pytest.fixture
+def kept(keyhole: Callable[..., Any], survey: Path, bands: Path, tmp_path: Path) -> tuple[Path, Any]:
+    """A folder with results and chains that came to the limit of sweeps, and how the command ended."""
+    folder = tmp_path / "kept"
+    ran = keyhole("assess", str(survey), *RUN, str(bands), *QUICK, *SHORT, "--out", str(folder))
+    assert [path.name for path in folder.glob("*.npz")] == ["checkpoint-latent-class.20.npz"]
+    return folder, ran
+
+
+def test_a_run_without_resume_begins_anew(
+    keyhole: Callable[..., Any], survey: Path, bands: Path, tmp_path: Path, kept: tuple[Path, Any]
+) -> None:
+    folder, _ = kept
+    again, fresh = (
+        keyhole("assess", str(survey), *RUN, str(bands), *QUICK, *SHORT, "--seed", "2", "--out", str(out))
+        for out in (folder, tmp_path / "fresh")
+    )
+    assert again.status == fresh.status != 2
+    assert result(folder / "result.json")["tau1"] == result(tmp_path / "fresh" / "result.json")["tau1"]
+    (folder / "checkpoint-latent-class.20.npz").write_bytes(b"of long ago")
+    assert keyhole("assess", str(survey), *RUN, str(bands), *QUICK, *SHORT, "--out", str(folder)).status != 2
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (("--model", "pitman"), "the models named have no chains"),
+        (("--model", "hdp"), "no interrupted run"),
+        ((*QUICK, *SHORT, "--seed", "2"), "from another run"),
+        ((*QUICK, "--model-option", "classes=30"), "from another run"),
+    ],
+)
+def test_resuming_another_run_is_refused(
+    keyhole: Callable[..., Any],
+    survey: Path,
+    bands: Path,
+    kept: tuple[Path, Any],
+    other: tuple[str, ...],
+    words: str,
+) -> None:
+    folder, _ = kept
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    ran = keyhole("assess", str(survey), *RUN, str(bands), *other, "--resume", str(folder))
+    assert ran.status == 2
+    assert words in ran.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_chains_of_other_models_stay(
+    keyhole: Callable[..., Any], survey: Path, bands: Path, kept: tuple[Path, Any]
+) -> None:
+    folder, _ = kept
+    assert keyhole("assess", str(survey), *RUN, str(bands), "--model", "pitman", "--out", str(folder)).status != 2
+    ran = keyhole("assess", str(survey), *RUN, str(bands), *QUICK, *SHORT, "--resume", str(folder))
+    assert result(folder / "result.json")["model"] == "latent-class"
+    assert ran.status in (0, 3)
+
+
+def test_how_to_go_on_after_the_limit_of_sweeps_is_to_raise_it(kept: tuple[Path, Any]) -> None:
+    folder, ran = kept
+    assert f"--resume {folder} instead of --out, and with a higher limit such as" in ran.err
+    assert "most_sweeps=100" in ran.err
+
+
+def test_a_second_interruption_says_that_chains_are_kept(
+    keyhole: Callable[..., Any],
+    survey: Path,
+    bands: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, kept_there = tmp_path / "out", True
+
+    def interrupted(*_: object, **__: object) -> None:
+        if kept_there:
+            (out / "checkpoint-latent-class.50.npz").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("keyhole.cli.run.compare_models", interrupted)
+    ran = keyhole("assess", str(survey), *RUN, str(bands), *QUICK, "--out", str(out))
+    assert ran.status == 130
+    assert ran.err == (
+        "keyhole: interrupted; no results were written, but the chains are kept: the same command with "
+        f"--resume {out} instead of --out goes on\n"
+    )
+    kept_there = False
+    ran = keyhole("assess", str(survey), *RUN, str(bands), *QUICK, "--out", str(out))
+    assert (ran.status, ran.err) == (130, "keyhole: interrupted; nothing was written\n")

@@ -15,7 +15,7 @@ from keyhole.arrays import Codes, Vector
 from keyhole.errors import FitFailed, InvalidCheckpoint
 from keyhole.inference.chain import Watched
 from keyhole.inference.chains import Chains, run_chains
-from keyhole.inference.checkpoint import Checkpoint
+from keyhole.inference.checkpoint import Checkpoint, kept_path, kept_paths
 from keyhole.inference.sampled_fit import SampledFit
 from keyhole.inference.schedule import ROUND, Schedule
 from keyhole.population.sample import Sample
@@ -231,3 +231,13 @@ def test_a_damaged_checkpoint_is_said_to_be_none(tmp_path: Path, damaged: bytes)
     path.write_bytes(damaged)
     with pytest.raises(InvalidCheckpoint, match="not a checkpoint"):
         Checkpoint(path, "a").read(Weights)
+
+
+def test_the_files_of_a_model_are_not_those_of_another_whose_name_begins_alike(tmp_path: Path) -> None:
+    named = tmp_path / "kept [1].npz"
+    paths = [kept_path(named, part) for part in ("np-i", "np-i-emp", "gom.choice", "gom.5")]
+    for path in paths:
+        path.touch()
+    assert kept_paths(named, "np-i") == paths[:1]
+    assert kept_paths(named, "np-i-emp") == paths[1:2]
+    assert kept_paths(named, "gom") == sorted(paths[2:])

@@ -1,13 +1,16 @@
 """Where results go: checked before the work starts, written privately and atomically when it is done."""
 
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from keyhole.cli.job import Job
 from keyhole.errors import InputError
+from keyhole.inference.checkpoint import kept_paths
 from keyhole.report.content import Report
 from keyhole.risk.compare import Comparison
+from keyhole.risk.estimate import RiskAssessment
 from keyhole.risk.truth import Truth
 
 RECORD_SUFFIXES = (".csv", ".parquet")
@@ -35,11 +38,8 @@ class Outputs:
             raise InputError(f"--records writes {' or '.join(RECORD_SUFFIXES)}; found {self.records.name!r}.")
         if self.all_records and self.records is None:
             raise InputError("--all-records says what --records writes; give --records PATH too.")
-        if self.resume is not None:
-            if self.out is not None and self.out.resolve() != self.resume.resolve():
-                raise InputError("--resume writes into the folder that it resumes; leave --out away.")
-            if not any(self.resume.glob(f"{CHECKPOINT}-*.npz")):
-                raise InputError(f"There is no interrupted run in {str(self.resume)!r}.")
+        if self.resume is not None and self.out is not None and self.out.resolve() != self.resume.resolve():
+            raise InputError("--resume writes into the folder that it resumes; leave --out away.")
         if self.draws_out is not None and self.draws_out.suffix.lower() != ".nc":
             raise InputError(f"--draws-out writes .nc; found {self.draws_out.name!r}.")
         if self.out is not None and self.out.exists() and not self.out.is_dir():
@@ -69,18 +69,50 @@ class Outputs:
         """What the files of unfinished chains are called; none without a folder to put them in."""
         return None if self.folder is None else self.folder / f"{CHECKPOINT}.npz"
 
-    def tell_how_to_go_on(self) -> None:
-        """Chains that did not come to their end were kept, if there is a folder for them."""
-        if self.folder is not None and not self.quiet and any(self.folder.glob(f"{CHECKPOINT}-*.npz")):
+    def check_resumable(self, models: Collection[str]) -> None:
+        """Refuse to resume what none of these models has begun."""
+        if self.resume is not None and not any(map(self.kept, models)):
+            whose = f" of {', '.join(models)}" if models else ": the models named have no chains"
+            raise InputError(f"There is no interrupted run in {str(self.resume)!r}{whose}.")
+
+    def kept(self, model: str) -> list[Path]:
+        """The files of unfinished chains of a model."""
+        return [] if self.checkpoint is None else kept_paths(self.checkpoint, model)
+
+    def tell_how_to_go_on(self, unfinished: Sequence[RiskAssessment]) -> None:
+        """Chains that did not come to their end were kept; at the limit of sweeps it takes a higher one."""
+        if self.quiet:
+            return
+        at_limit = [one for one in unfinished if one.ending == "limit"]
+        if len(at_limit) < len(unfinished):
+            sys.stderr.write(f"The chains are not at their end and are kept: {self._again} goes on.\n")
+        if at_limit:
+            names = " and ".join(one.model for one in at_limit)
+            most = max(int(str(one.settings["most_sweeps"])) for one in at_limit)
             sys.stderr.write(
-                "The chains are not at their end and are kept: the same command with "
-                f"--resume {self.folder} instead of --out goes on.\n"
+                f"The chains of {names} came to the limit of sweeps and are kept: {self._again}, and with a "
+                f"higher limit such as --model-option most_sweeps={2 * most}, goes on.\n"
             )
 
-    def remove_checkpoints(self) -> None:
-        """Nothing is left to resume."""
-        if self.folder is not None:
-            for path in self.folder.glob(f"{CHECKPOINT}-*.npz"):
+    def tell_interrupted(self, models: Collection[str]) -> bool:
+        """Chains that were kept although there is no result; false if there are none."""
+        kept = any(map(self.kept, models))
+        if kept:
+            sys.stderr.write(
+                f"keyhole: interrupted; no results were written, but the chains are kept: {self._again} goes on\n"
+            )
+        return kept
+
+    @property
+    def _again(self) -> str:
+        return "the same command" + (
+            f" with --resume {self.folder} instead of --out" if self.resume is None else ""
+        )
+
+    def remove_checkpoints(self, models: Collection[str]) -> None:
+        """Of these models nothing is left to resume; what others left stays."""
+        for model in models:
+            for path in self.kept(model):
                 path.unlink()
 
     @property

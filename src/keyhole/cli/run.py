@@ -21,7 +21,7 @@ from keyhole.population.loading import LoadedSample
 from keyhole.randomness import DEFAULT_SEED
 from keyhole.report.words import rounded
 from keyhole.risk.classify import check_thresholds
-from keyhole.risk.compare import compare_models
+from keyhole.risk.compare import Comparison, compare_models
 from keyhole.risk.estimate import RiskAssessment
 from keyhole.risk.truth import Truth
 
@@ -60,7 +60,8 @@ def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> N
     check_thresholds(choice.kappa1, choice.kappa2)
     models = chosen_models(choice, outputs.checkpoint)
     unused = unused_limits(choice, models)
-    sampled = [model for model in models if isinstance(model, ChainSettings)]
+    sampled = with_chains(models)
+    outputs.check_resumable(sampled)
     if outputs.draws_out is not None and not sampled:
         raise InputError("--draws-out needs a model with chains, such as latent-class.")
     with terminal_progress(outputs.quiet) as progress:
@@ -71,6 +72,8 @@ def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> N
         from keyhole.report.writing import private_folder
 
         private_folder(outputs.folder)  # where the chains are kept while they run
+        if outputs.resume is None:
+            outputs.remove_checkpoints(sampled)
     assess_and_deliver(job, models, choice, outputs)
 
 
@@ -78,6 +81,32 @@ def assess_and_deliver(
     job: Job, models: Sequence[RiskModel], choice: Choice, outputs: Outputs, truth: Truth | None = None
 ) -> None:
     """Run the models and deliver the result; leave with exit status 3 when it is not to be trusted."""
+    try:
+        comparison = _delivered(job, models, choice, outputs, truth)
+    except KeyboardInterrupt:
+        if outputs.tell_interrupted(with_chains(models)):
+            raise typer.Exit(INTERRUPTED) from None
+        raise
+    # A model without a number can have chains too: they were stopped before there was a draw to use.
+    unfinished = [
+        found
+        for found in comparison.assessments
+        if (found.unfinished or found.status == "failed") and outputs.kept(found.model)
+    ]
+    if unfinished:
+        outputs.tell_how_to_go_on(unfinished)
+    else:
+        outputs.remove_checkpoints(with_chains(models))
+    if any(found.interrupted for found in comparison.assessments):
+        raise typer.Exit(INTERRUPTED)
+    doubtful = any(found.status != "ok" for found in comparison.assessments)
+    if comparison.recommended is None or (doubtful and not choice.automatic):
+        raise typer.Exit(UNTRUSTED)
+
+
+def _delivered(
+    job: Job, models: Sequence[RiskModel], choice: Choice, outputs: Outputs, truth: Truth | None
+) -> Comparison:
     from keyhole.report.content import compose
 
     with terminal_progress(outputs.quiet) as progress, warnings.catch_warnings():
@@ -101,15 +130,7 @@ def assess_and_deliver(
             warnings=job.warnings,
         )
     deliver(outputs, job, comparison, report, command=choice.command, truth=truth)
-    if any(found.unfinished for found in comparison.assessments):
-        outputs.tell_how_to_go_on()
-    else:
-        outputs.remove_checkpoints()
-    if any(found.interrupted for found in comparison.assessments):
-        raise typer.Exit(INTERRUPTED)
-    doubtful = any(found.status != "ok" for found in comparison.assessments)
-    if comparison.recommended is None or (doubtful and not choice.automatic):
-        raise typer.Exit(UNTRUSTED)
+    return comparison
 
 
 def _tell_first(progress: Terminal, models: int, found: RiskAssessment) -> None:
@@ -120,6 +141,11 @@ def _tell_first(progress: Terminal, models: int, found: RiskAssessment) -> None:
             f"({rounded(found.tau1.low)} to {rounded(found.tau1.high)})"
         )
         progress.say(words if found.members else f"{words}, a first rough answer")
+
+
+def with_chains(models: Sequence[RiskModel]) -> list[str]:
+    """The names of those models that can be interrupted and go on."""
+    return [model.name for model in models if isinstance(model, ChainSettings)]
 
 
 def subsampled_models(choice: Choice) -> list[RiskModel]:

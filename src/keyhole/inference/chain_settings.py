@@ -10,7 +10,7 @@ from pathlib import Path
 from numpy.random import Generator
 
 from keyhole.errors import UnknownModel
-from keyhole.inference.checkpoint import Checkpoint
+from keyhole.inference.checkpoint import Checkpoint, kept_path, kept_paths
 from keyhole.inference.schedule import Schedule
 from keyhole.population.sample import Sample
 
@@ -62,16 +62,31 @@ class ChainSettings:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def checkpoint_of(self, part: str, sample: Sample, rng: Generator) -> Checkpoint | None:
-        """The file of one part of a run, if one was named; it serves these data, settings and streams only."""
+        """The file of one part of a run, if one was named; it serves these data, settings and streams only.
+
+        Parameters
+        ----------
+        part
+            The model's name, followed by a full stop and more where a run has several parts.
+
+        Raises
+        ------
+        InvalidCheckpoint
+            The model left parts of a run with other data, settings or streams.
+        """
         if not self.checkpoint:
             return None
         named = Path(self.checkpoint)
         lasting = {name: value for name, value in self.settings.items() if name not in MAY_CHANGE}
+        model = part.partition(".")[0]
         digest = hashlib.sha256(
-            json.dumps([version("keyhole"), part, lasting, rng.bit_generator.state], default=str).encode()
+            json.dumps([version("keyhole"), model, lasting, rng.bit_generator.state], default=str).encode()
         )
         digest.update(sample.table.cells.tobytes() + sample.table.counts.tobytes())
         digest.update(f"{sample.table.levels} {sample.population_size}".encode())
         if sample.zeros is not None:
             digest.update(repr(sample.zeros.boxes).encode())
-        return Checkpoint(named.with_name(f"{named.stem}-{part}.npz"), digest.hexdigest())
+        fingerprint = digest.hexdigest()
+        for path in kept_paths(named, model):
+            Checkpoint(path, fingerprint).check()
+        return Checkpoint(kept_path(named, part), fingerprint)

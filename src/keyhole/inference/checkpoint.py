@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from glob import escape
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -21,6 +22,19 @@ SECONDS = 30.0
 FORMAT = 1
 
 
+def kept_path(named: Path, part: str) -> Path:
+    """The file of one part of a run; a part is a model's name, or begins with that and a full stop."""
+    return named.with_name(f"{named.stem}-{part}.npz")
+
+
+def kept_paths(named: Path, model: str) -> list[Path]:
+    """All files that runs of a model left behind.
+
+    No name of a model has a full stop in it, so files of ``np-i-emp`` are not taken for those of ``np-i``.
+    """
+    return sorted(named.parent.glob(f"{escape(f'{named.stem}-{model}')}.*npz"))
+
+
 @dataclass(eq=False)
 class Checkpoint:
     """A file that holds all chains of a run.
@@ -30,7 +44,8 @@ class Checkpoint:
     path
         Where it is.
     fingerprint
-        What the run depends on: data, model, settings, seed, version. A file of another run is refused.
+        What the run depends on: data, model, settings, seed, version. A file of another run is refused. All
+        parts of a run have the same.
     """
 
     path: Path
@@ -84,6 +99,16 @@ class Checkpoint:
         found = self._stored()
         return None if found is None else found[0]["told"]
 
+    def check(self) -> None:
+        """Refuse a file of another run, without reading the chains.
+
+        Raises
+        ------
+        InvalidCheckpoint
+            The file is of another run, or no checkpoint at all.
+        """
+        self._stored(only=("about",))
+
     def _replace(self, about: dict[str, Any], arrays: dict[str, Any]) -> None:
         described = {"format": FORMAT, "fingerprint": self.fingerprint, **about}
         arrays = {**arrays, "about": np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)}
@@ -96,19 +121,19 @@ class Checkpoint:
             os.fsync(file.fileno())
         partial.replace(self.path)
 
-    def _stored(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    def _stored(self, only: Sequence[str] | None = None) -> tuple[dict[str, Any], dict[str, Any]] | None:
         if not self.path.is_file():
             return None
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
+                arrays = dict(stored) if only is None else {name: stored[name] for name in only}
             about = json.loads(arrays["about"].tobytes())
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             raise InvalidCheckpoint(f"{self.path} is not a checkpoint of chains.") from error
         if about.get("format") != FORMAT or about.get("fingerprint") != self.fingerprint:
             raise InvalidCheckpoint(
                 f"{self.path} is from another run: its data, model, settings, seed or version differ. "
-                "Run without --resume to begin anew."
+                "To begin anew leave --resume away, or name another checkpoint."
             )
         return about, arrays
 

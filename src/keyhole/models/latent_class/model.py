@@ -77,7 +77,7 @@ class LatentClass(ChainSettings):
                 self.schedule.after(time.monotonic() - begun),
                 rng=rng,
                 progress=progress,
-                checkpoint=self.checkpoint_of(f"{self.name}-{classes}", sample, rng),
+                checkpoint=self.checkpoint_of(f"{self.name}.{classes}", sample, rng),
             )
             binds = _most_occupied(found) >= NEAR * classes
             left = self.schedule.after(time.monotonic() - begun).max_seconds
@@ -86,9 +86,24 @@ class LatentClass(ChainSettings):
             if left is not None and left < found.seconds:
                 break  # more classes take longer than these did
             classes *= 2
-        remarks = (*_remarks(found, classes, binds), *ignored_weights(sample), UNTRIED)
+        remarks = (
+            *_remarks(found, classes, binds, self._way_on(found, classes)),
+            *ignored_weights(sample),
+            UNTRIED,
+        )
         return SampledFit(
             sample, found, remarks, another=partial(redrawn_counts, self._sampler(sample, classes), sample)
+        )
+
+    def _way_on(self, found: Chains[LatentClasses], classes: int) -> str:
+        """How to get more classes than these, in words."""
+        if self.classes or 2 * classes > MOST_CLASSES:
+            return f"set the option classes to more than {classes}"
+        kept = self.checkpoint and found.ending != "converged"
+        return (
+            "let it go on (--resume), or set the option classes"
+            if kept
+            else "give it more time, or set the option classes"
         )
 
     def _sampler(self, sample: Sample, classes: int) -> LatentClassSampler:
@@ -113,9 +128,9 @@ def _most_occupied(found: Chains[LatentClasses]) -> int:
     return int(found.values("classes").max(initial=0.0))
 
 
-def _remarks(found: Chains[LatentClasses], classes: int, binds: bool) -> tuple[Diagnostic, ...]:
+def _remarks(found: Chains[LatentClasses], classes: int, binds: bool, way_on: str) -> tuple[Diagnostic, ...]:
     mean = float(found.values("classes").mean())
     words = f"About {mean:.0f} classes were occupied, never more than {_most_occupied(found)} of {classes}."
     if binds:
-        words += " More might be needed: let it go on (--resume), or set the option classes."
+        words += f" More might be needed: {way_on}."
     return (Diagnostic("classes", mean, "caution" if binds else "good", words),)

@@ -58,7 +58,7 @@ class _Membership(ChainSettings, ABC):
         rng: Generator,
         progress: Progress,
     ) -> SampledFit:
-        checkpoint = self.checkpoint_of(f"{self.name}-{sampler.components or 'any'}", sample, rng)
+        checkpoint = self.checkpoint_of(f"{self.name}.{sampler.components or 'any'}", sample, rng)
         return fit_sampler(sampler, sample, schedule, remarks, checkpoint, rng=rng, progress=progress)
 
     @property
@@ -111,7 +111,7 @@ class GradeOfMembership(_Membership):
 
         if self.components:
             return self._fit(of(self.components), sample, self.schedule, (), rng, progress)
-        kept = self.checkpoint_of(f"{self.name}-choice", sample, rng)
+        kept = self.checkpoint_of(f"{self.name}.choice", sample, rng)
         choice = choose_components(of, sample, max_seconds=self.max_seconds, rng=rng, progress=progress, kept=kept)
         if choice.interrupted is not None:
             remarks = (*choice.remarks, *ignored_weights(sample), UNTRIED)
