@@ -16,14 +16,14 @@ def silent(task: str, done: int, total: int | None = None, note: str = "") -> No
 
 
 def throttled(report: Progress, clock: Callable[[], float], seconds: float = 0.1) -> Progress:
-    """Pass on at most one report every ``seconds``, and always the last one of a task."""
-    last = -float("inf")
+    """Pass on at most one report every ``seconds``, and always the first and the last one of a task."""
+    last, current = -float("inf"), ""
 
     def relay(task: str, done: int, total: int | None = None, note: str = "") -> None:
-        nonlocal last
+        nonlocal last, current
         now = clock()
-        if done == total or now - last >= seconds:
-            last = now
+        if task != current or done == total or now - last >= seconds:
+            last, current = now, task
             report(task, done, total, note)
 
     return relay
