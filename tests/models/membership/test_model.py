@@ -1,8 +1,10 @@
 """The models as a user meets them."""
 
 import pickle
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +14,15 @@ from keyhole.inference.chains import Chains, run_chains
 from keyhole.inference.fit import IGNORED_WEIGHTS
 from keyhole.inference.model_path import ChosenOnPath
 from keyhole.inference.sampled_fit import SampledFit
+from keyhole.models.membership import choice as choice_module
 from keyhole.models.membership import sampler as sampler_module
-from keyhole.models.membership.choice import Choice, Tried
+from keyhole.models.membership.choice import Choice, ChosenFit, Tried
 from keyhole.models.membership.model import GradeOfMembership, HierarchicalMembership
 from keyhole.models.membership.sampler import MembershipSampler
 from keyhole.models.membership.starts import allocations
 from keyhole.models.membership.state import Memberships
 from keyhole.population.sample import Sample
+from keyhole.progress import Progress, silent
 from keyhole.table.contingency import ContingencyTable
 from keyhole.table.structural_zeros import StructuralZeros
 from keyhole.table.zero_rules import parse_zero_rules
@@ -137,6 +141,58 @@ def test_a_resumed_run_has_the_number_of_profiles_it_had(tmp_path: Path, monkeyp
     whole = fit(100, checkpoint="")
     np.testing.assert_array_equal(resumed.chains.values("tau1"), whole.chains.values("tau1"))
     assert resumed.path == whole.path  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("stopped_at", "finished"), [(2, [2]), (3, [2]), (5, [2, 3])])
+def test_tries_that_were_interrupted_go_on_to_the_numbers_of_an_uninterrupted_run(
+    stopped_at: int, finished: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keyhole.models.membership.choice.TRIED", (2, 3, 5))
+    monkeypatch.setattr(choice_module, "SHORT", replace(choice_module.SHORT, most_sweeps=100))
+    options = {"chains": 2, "target_ess": 1e9, "most_sweeps": 50}
+    tasks = []
+
+    def interrupt(task: str, done: int, total: int | None = None, note: str = "") -> None:
+        tasks.append(task)
+        if task == f"trying {stopped_at} profiles: sampling" and done >= 50:
+            raise KeyboardInterrupt
+
+    def fit(checkpoint: str, progress: Progress = silent) -> ChosenFit:
+        model = GradeOfMembership(**options, checkpoint=checkpoint)  # type: ignore[arg-type]
+        found = model.fit(sample_of(30), rng=np.random.default_rng(1), progress=progress)
+        assert isinstance(found, ChosenFit)
+        return found
+
+    part = fit(str(tmp_path / "kept"), interrupt)
+    assert part.chains.ending == "interrupted"
+    assert [step.value for step in part.path.steps] == finished  # the half-finished one only if there is no other
+    assert any("compiling" in task for task in tasks)
+    resumed, whole = fit(str(tmp_path / "kept")), fit("")
+    assert resumed.path == whole.path
+    np.testing.assert_array_equal(resumed.chains.values("tau1"), whole.chains.values("tau1"))
+    chosen = whole.path.steps[whole.path.chosen].value
+    assert {path.name for path in tmp_path.iterdir()} == {"kept-gom.choice.npz", f"kept-gom.{chosen}.npz"}
+
+
+def test_the_time_limit_counts_what_the_tries_sampled_and_not_what_they_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = []
+
+    def tried(*given: object, **more: object) -> Chains[Memberships]:
+        time.sleep(0.2)  # as long as it compiles
+        return replace(run_chains(*given, **more), seconds=1.5)  # type: ignore[arg-type]
+
+    def run(*given: Any, **more: Any) -> Chains[Memberships]:
+        left.append(given[3].max_seconds)
+        return run_chains(*given, **more)
+
+    monkeypatch.setattr("keyhole.models.membership.choice.TRIED", (2, 3))
+    monkeypatch.setattr(choice_module, "SHORT", replace(choice_module.SHORT, most_sweeps=50))
+    monkeypatch.setattr("keyhole.models.membership.choice.run_chains", tried)
+    monkeypatch.setattr("keyhole.models.membership.fitting.run_chains", run)
+    GradeOfMembership(**QUICK, max_seconds=100.0).fit(sample_of(30), rng=np.random.default_rng(1))
+    assert left == [97.0]
 
 
 def test_weights_are_ignored_and_that_is_said() -> None:

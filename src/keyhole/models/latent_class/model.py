@@ -1,7 +1,6 @@
 """The latent class model, also known as DPMPM."""
 
 import math
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, cast
@@ -66,7 +65,7 @@ class LatentClass(ChainSettings):
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> SampledFit:
         if sample.zeros is not None:
             sample.zeros.check(sample.table)
-        begun = time.monotonic()
+        used = 0.0  # the limit is for sampling, as it is within a run
         tree = CellTree.of(sample.table.levels, sample.table.cells, sample.table.counts)
         classes = self.classes or first_classes(sample.sample_size)
         while True:
@@ -74,13 +73,14 @@ class LatentClass(ChainSettings):
                 self._sampler(sample, classes),
                 tree,
                 Watched(sample, EVERY),
-                self.schedule.after(time.monotonic() - begun),
+                self.schedule.after(used),
                 rng=rng,
                 progress=progress,
                 checkpoint=self.checkpoint_of(f"{self.name}.{classes}", sample, rng),
             )
             binds = _most_occupied(found) >= NEAR * classes
-            left = self.schedule.after(time.monotonic() - begun).max_seconds
+            used += found.seconds
+            left = self.schedule.after(used).max_seconds
             if self.classes or not binds or 2 * classes > MOST_CLASSES or found.ending in ("interrupted", "time"):
                 break
             if left is not None and left < found.seconds:

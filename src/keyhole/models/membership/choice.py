@@ -74,12 +74,15 @@ class Choice:
         The best run, where somebody stopped the tries.
     failed
         Why no more were tried, where the next one failed.
+    seconds
+        How long the tries sampled.
     """
 
     components: int
     tried: dict[int, Tried]
     interrupted: Chains[Memberships] | None = field(default=None, repr=False)
     failed: str = ""
+    seconds: float = 0.0
 
     @property
     def path(self) -> ModelPath:
@@ -123,32 +126,44 @@ def choose_components(
     rng: Generator,
     progress: Progress,
     kept: Checkpoint | None = None,
+    kept_try: Callable[[int], Checkpoint | None] = lambda number: None,
 ) -> Choice:
     """The best number of profiles by the leave-one-out log score; with a time limit the tries take half of it.
 
-    A choice that was ``kept`` is taken as it is, so that a resumed run goes on with the same chains.
+    A choice that was ``kept`` is taken as it is, so that a resumed run goes on with the same chains. Before there
+    is one each try is kept. One that was interrupted says too little to be compared with others.
     """
     before = None if kept is None else kept.kept()
     if before is not None:
-        rng.spawn(SHORT.chains * len(before["tried"]))  # so that what follows has the streams it had
+        made = len(before["tried"]) + bool(before["failed"])
+        rng.spawn(SHORT.chains * made)  # so that what follows has the streams it had
         known = {int(number): Tried(*one) for number, one in before["tried"].items()}
         return Choice(before["components"], known, failed=before["failed"])
     fits: dict[int, SampledFit] = {}
     limit = max_seconds / (2 * len(TRIED)) or None
     schedule = Schedule(SHORT.chains, None, SHORT.target_ess, limit, SHORT.most_sweeps)
     stopped, failed = False, ""
-    for done, number in enumerate(TRIED):
-        progress("numbers of profiles", done, len(TRIED))
+    for number in TRIED:
         try:
-            chains = run_chains(sampler(number), records_of(sample), Watched(sample, LOOKS), schedule, rng=rng)
+            chains = run_chains(
+                sampler(number),
+                records_of(sample),
+                Watched(sample, LOOKS),
+                schedule,
+                rng=rng,
+                progress=_trying(number, progress),
+                checkpoint=kept_try(number),
+            )
         except (FitFailed, KeyboardInterrupt) as error:
             if not fits:
                 raise
             stopped = isinstance(error, KeyboardInterrupt)
             failed = "" if stopped else str(error)
             break
-        fits[number] = SampledFit(sample, chains)
         stopped = chains.ending == "interrupted"
+        if stopped and fits:
+            break
+        fits[number] = SampledFit(sample, chains)
         best = max(fits, key=lambda one: fits[one].log_score)
         if stopped or sum(one > best for one in fits) >= PATIENCE:
             break
@@ -157,7 +172,17 @@ def choose_components(
     if kept is not None and not stopped:
         told = {number: [one.tau1, one.tau2, one.score, one.behind] for number, one in tried.items()}
         kept.keep({"components": best, "tried": told, "failed": failed})
-    return Choice(best, tried, replace(fits[best].chains, ending="interrupted") if stopped else None, failed)
+        for own in filter(None, map(kept_try, TRIED)):
+            own.path.unlink(missing_ok=True)  # the choice is all that is needed of them
+    interrupted = replace(fits[best].chains, ending="interrupted") if stopped else None
+    return Choice(best, tried, interrupted, failed, sum(fit.chains.seconds for fit in fits.values()))
+
+
+def _trying(number: int, progress: Progress) -> Progress:
+    def told(task: str, done: int, total: int | None = None, note: str = "") -> None:
+        progress(f"trying {number} profiles: {task}", done, total, note)
+
+    return told
 
 
 def _error(one: SampledFit, best: SampledFit) -> float:

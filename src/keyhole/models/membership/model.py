@@ -1,6 +1,5 @@
 """The two mixed membership models as risk models: settings and fit."""
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
@@ -104,19 +103,25 @@ class GradeOfMembership(_Membership):
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> SampledFit:
         _check(sample)
-        begun = time.monotonic()
 
         def of(number: int) -> MembershipSampler:
             return self._sampler(sample, number, GammaPrior())
 
         if self.components:
             return self._fit(of(self.components), sample, self.schedule, (), rng, progress)
-        kept = self.checkpoint_of(f"{self.name}.choice", sample, rng)
-        choice = choose_components(of, sample, max_seconds=self.max_seconds, rng=rng, progress=progress, kept=kept)
+        choice = choose_components(
+            of,
+            sample,
+            max_seconds=self.max_seconds,
+            rng=rng,
+            progress=progress,
+            kept=self.checkpoint_of(f"{self.name}.choice", sample, rng),
+            kept_try=lambda number: self.checkpoint_of(f"{self.name}.try-{number}", sample, rng),
+        )
         if choice.interrupted is not None:
             remarks = (*choice.remarks, *ignored_weights(sample), UNTRIED)
             return ChosenFit(sample, choice.interrupted, remarks, path=choice.path)
-        left = self.schedule.after(time.monotonic() - begun)
+        left = self.schedule.after(choice.seconds)  # the limit is for sampling, as it is within a run
         found = self._fit(of(choice.components), sample, left, choice.remarks, rng, progress)
         return ChosenFit(found.sample, found.chains, found.remarks, path=choice.path)
 
