@@ -241,3 +241,45 @@ def test_the_files_of_a_model_are_not_those_of_another_whose_name_begins_alike(t
     assert kept_paths(named, "np-i") == paths[:1]
     assert kept_paths(named, "np-i-emp") == paths[1:2]
     assert kept_paths(named, "gom") == sorted(paths[2:])
+
+
+def test_chains_that_agree_when_the_time_is_over_have_converged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Judged at no fixed number of sweeps: only the end of the time is left.
+    monkeypatch.setattr(Schedule, "judges", lambda self, sweeps: False)
+    monkeypatch.setattr("keyhole.inference.chains.AGREE", 1.3)  # however few draws a busy machine makes
+    found = run(Dirichlet(pause=1e-3), max_seconds=1.0, target_ess=20)
+    assert found.ending == "converged"
+    told = {one.name for one in SampledFit(SAMPLE, found).diagnostics}
+    assert "ending" not in told
+    assert run(Dirichlet(pause=1e-3, far=True), max_seconds=0.5, target_ess=20).ending == "time"
+    stopped = replace(found, ending="interrupted")
+    words = next(one.words for one in SampledFit(SAMPLE, stopped).diagnostics if one.name == "ending")
+    assert words == "The run was interrupted."
+
+
+def test_too_few_draws_are_said_to_be_too_few() -> None:
+    found = run(Dirichlet(far=True), most_sweeps=2 * ROUND, target_ess=1e9)
+    assert SampledFit(SAMPLE, found).modes_differ
+    few = replace(found, schedule=Schedule(warmup=2 * ROUND - 3))  # three draws of each chain are left
+    told = {one.name: one for one in SampledFit(SAMPLE, few).diagnostics}
+    assert told["rhat_tau1"].words == (
+        "There are too few draws to judge whether chains from opposite starts agree on tau1."
+    )
+    assert told["rhat_tau1"].verdict == told["ess_tau1"].verdict == "untrusted"
+    assert told["ess_tau2"].words == "There are too few draws of tau2 to say what they are worth."
+    assert "modes" not in told
+    assert not any(word in one.words for one in told.values() for word in ("inf", "nan"))
+
+
+def test_the_number_on_which_chains_differ_is_named() -> None:
+    found = run(target_ess=300)
+    for i, chain in enumerate(found.chains):
+        chain.values["tau2"] = [value + 0.4 * i for value in np.full(300, 4.0) + 0.01 * np.arange(300) % 0.05]
+    told = {one.name: one.words for one in SampledFit(SAMPLE, found).diagnostics}
+    assert "Chains have not met: the mean of tau2 is from 4.0 to 5.2 by chain" in told["modes"]
+    for chain in found.chains:
+        chain.values["tau1"] = [float("nan")] * 300
+    told = {one.name: one.words for one in SampledFit(SAMPLE, found).diagnostics}
+    assert "tau1 is not a number in some of them" in told["modes"]

@@ -56,6 +56,14 @@ class Chains(Generic[State]):
         return Convergence.of(self.values(name))
 
     @property
+    def converged(self) -> bool:
+        """Whether tau1 and tau2 have the effective draws that were asked for, from chains that agree."""
+        if not self.chains[0].looks:
+            return False
+        found = [self.convergence(name) for name in ("tau1", "tau2")]
+        return all(one.rhat < AGREE and one.ess >= self.schedule.target_ess for one in found)
+
+    @property
     def laws(self) -> tuple[list[NDArray[np.float32]], ...]:
         """Probabilities of the occupied cells, by chain, after the warm-up."""
         return tuple(chain.used(self.unused_looks) for chain in self.chains)
@@ -112,6 +120,8 @@ def run_chains(
             ending = "interrupted"
     if checkpoint is not None and chains[0].sweeps:
         checkpoint.write(chains, always=True)
+    if ending == "time" and _converged(chains, schedule):
+        ending = "converged"  # since it was last judged
     found = Chains(tuple(chains), schedule, ending, time.monotonic() - begun)
     if not all(found.laws):
         if ending == "interrupted":
@@ -121,12 +131,7 @@ def run_chains(
 
 
 def _converged(chains: Sequence[Chain[State]], schedule: Schedule) -> bool:
-    """Whether tau1 and tau2 have the effective draws that were asked for, from chains that agree."""
-    if not chains[0].looks:
-        return False
-    now = Chains(tuple(chains), schedule, "converged", 0.0)
-    found = [now.convergence(name) for name in ("tau1", "tau2")]
-    return all(one.rhat < AGREE and one.ess >= schedule.target_ess for one in found)
+    return Chains(tuple(chains), schedule, "converged", 0.0).converged
 
 
 def _in_words(chains: Sequence[Chain[State]]) -> str:

@@ -30,10 +30,13 @@ class Convergence:
     ----------
     ess
         The smaller of the bulk and the tail effective sample sizes: means and the ends of intervals both hold.
+    enough
+        Whether there were values enough to judge; without them R-hat is infinite and the draws are worth nothing.
     """
 
     rhat: float
     ess: float
+    enough: bool = True
 
     @classmethod
     def of(cls, values: Vector) -> "Convergence":
@@ -41,6 +44,8 @@ class Convergence:
         if len(values) == 1:  # its two halves
             values = values[:, values.shape[1] % 2 :].reshape(2, -1)
         if values.shape[1] < FEWEST_VALUES:
+            return cls(float("inf"), 0.0, enough=False)
+        if not np.isfinite(values).all():
             return cls(float("inf"), 0.0)
         if np.ptp(values) <= 1e-9 * np.abs(values).max():
             return cls(1.0, EXACT)  # a number that cannot vary is known

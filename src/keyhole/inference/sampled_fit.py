@@ -67,8 +67,9 @@ class SampledFit:
 
     @property
     def modes_differ(self) -> bool:
-        """Whether chains disagree so much that they cannot be averaged as they are."""
-        return len(self.chains.chains) > 1 and max(one.rhat for one in self.convergence.values()) > NEARLY
+        """Whether chains are seen to disagree so much that they cannot be averaged as they are."""
+        judged = [one.rhat for one in self.convergence.values() if one.enough]
+        return len(self.chains.chains) > 1 and max(judged, default=0.0) > NEARLY
 
     @cached_property
     def log_densities(self) -> Vector:
@@ -148,20 +149,21 @@ class SampledFit:
         yield _side_by_side(len(chains.chains))
         yield Diagnostic("sweeps", chains.sweeps, "good", f"Each chain made {chains.sweeps:,} sweeps.")
         if chains.ending != "converged":
-            yield Diagnostic("ending", chains.ending, "caution", f"{ENDINGS[chains.ending]} before it converged.")
+            early = "" if chains.converged else " before it converged"
+            yield Diagnostic("ending", chains.ending, "caution", f"{ENDINGS[chains.ending]}{early}.")
         for name, found in self.convergence.items():
             who = "Chains from opposite starts" if len(chains.chains) > 1 else "The halves of the one chain"
             yield Diagnostic(f"rhat_{name}", found.rhat, _agreement(found.rhat), _in_words(who, name, found))
             worth = _worth(found.ess, chains.schedule.target_ess)
             yield Diagnostic(f"ess_{name}", found.ess, worth, _worth_in_words(name, found))
         if self.modes_differ:
-            means = chains.values("tau1").mean(axis=1)
+            worst = max(self.convergence, key=lambda name: self.convergence[name].rhat)
             yield Diagnostic(
                 "modes",
-                len(means),
+                len(chains.chains),
                 "untrusted",
-                f"Chains settled at different answers, tau1 from {means.min():,.0f} to {means.max():,.0f}; they "
-                "are weighed by how well each predicts records it has not seen.",
+                f"Chains have not met: {_apart(worst, chains.values(worst).mean(axis=1))}; they are weighed by "
+                "how well each predicts records it has not seen.",
             )
 
 
@@ -176,10 +178,47 @@ def _side_by_side(chains: int) -> Diagnostic:
     return Diagnostic("chains", chains, "caution", words)
 
 
+def _apart(name: str, means: Vector) -> str:
+    """Where chains are, with the decimals that it takes to see that they are apart.
+
+    Examples
+    --------
+    >>> _apart("tau1", np.array([1204.0, 1250.0])), _apart("tau2", np.array([4.31, 4.27]))
+    ('the mean of tau1 is from 1,204 to 1,250 by chain', 'the mean of tau2 is from 4.27 to 4.31 by chain')
+    >>> _apart("tau1", np.array([4.0, 4.0]))
+    'tau1 varies in them differently about the same mean'
+    >>> _apart("tau1", np.array([4.0, np.nan]))
+    'tau1 is not a number in some of them'
+    """
+    if not np.isfinite(means).all():
+        return f"{name} is not a number in some of them"
+    low, high = float(means.min()), float(means.max())
+    for decimals in (0, 1, 2):
+        # A difference of one in the last figure may be rounding.
+        if round(high, decimals) - round(low, decimals) > 1.5 * 10**-decimals:
+            return f"the mean of {name} is from {low:,.{decimals}f} to {high:,.{decimals}f} by chain"
+    return f"{name} varies in them differently about the same mean"
+
+
 def _in_words(who: str, name: str, found: Convergence) -> str:
+    if not found.enough:
+        return f"There are too few draws to judge whether {who[0].lower()}{who[1:]} agree on {name}."
     if found.rhat < AGREE:
-        return f"{who} agree on {name} (R-hat {found.rhat:.3f})."
-    return f"{who} do not agree on {name} well enough (R-hat {found.rhat:.2f})."
+        return f"{who} agree on {name} (R-hat {rhat_in_figures(found.rhat)})."
+    return f"{who} do not agree on {name} well enough (R-hat {rhat_in_figures(found.rhat)})."
+
+
+def rhat_in_figures(rhat: float) -> str:
+    """R-hat with the decimals that it takes to see on which side of what is asked for it is.
+
+    Examples
+    --------
+    >>> [rhat_in_figures(rhat) for rhat in (1.0021, 1.0098, 1.00997, 1.0102, 1.2, float("inf"))]
+    ['1.002', '1.0098', '1.00997', '1.0102', '1.200', 'infinite']
+    """
+    if not np.isfinite(rhat):
+        return "infinite"
+    return next((told for decimals in (3, 4, 5) if float(told := f"{rhat:.{decimals}f}") != AGREE), f"{rhat:.6f}")
 
 
 def _worth(ess: float, target: float) -> Verdict:
@@ -187,4 +226,6 @@ def _worth(ess: float, target: float) -> Verdict:
 
 
 def _worth_in_words(name: str, found: Convergence) -> str:
+    if not found.enough:
+        return f"There are too few draws of {name} to say what they are worth."
     return f"The draws of {name} are worth {found.ess:,.0f} independent ones."
