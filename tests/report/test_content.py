@@ -187,3 +187,9 @@ def test_of_very_many_keys_those_with_the_strongest_pairs_are_drawn() -> None:
     assert weak is not None
     assert weak.top == pytest.approx(np.log(2))
     assert matrix_of(Dependence(keys[:2], (PairDependence("K00", "K01", 0.1),), ())) is None
+
+
+def test_models_whose_turn_did_not_come_are_named(everyday: Comparison) -> None:
+    report = report_of(replace(everyday, not_run=("np-i-emp", "pitman")))
+    assert report.warnings == ("The run was interrupted, and these models were not run: np-i-emp, pitman.",)
+    assert report_of(everyday).warnings == ()

@@ -109,6 +109,7 @@ class SchemaOne(Strict):
     data: Data
     results: list[Result]
     recommended: str | None
+    not_run: list[str] = Field(default=[], min_length=1)
 
 
 def parsed(comparison: Comparison, **options: Any) -> SchemaOne:
@@ -230,3 +231,7 @@ def test_what_is_not_a_number_on_a_path_becomes_null(compared: Any, toy: Any) ->
     assert found.steps[1].model_dump() == {
         "label": "all", "value": None, "tau1": None, "tau2": 3.5, "statistics": {"B1": None, "B2": 2.0},
     }  # fmt: skip
+
+
+def test_models_that_were_not_run_are_named(everyday: Comparison) -> None:
+    assert parsed(replace(everyday, not_run=("np-i", "pitman"))).not_run == ["np-i", "pitman"]

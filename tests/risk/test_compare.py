@@ -78,3 +78,12 @@ def test_a_record_is_good_from_nine_in_ten_intervals(covered: int, verdict: str)
     assert (found.verdict, found.value) == (verdict, "-30% to -5%")
     assert f"5 to 30% too low, and {covered} of 20 intervals covered the truth" in found.words
     assert ("order of magnitude" in found.words) == (verdict == "caution")
+
+
+def test_models_after_an_interrupted_one_are_not_run_and_named() -> None:
+    stopped = Diagnostic("ending", "interrupted", "caution", "The run was interrupted.")
+    models = [Geometric(name="a"), Geometric(diagnostics=(stopped,), name="b"), Geometric(name="c")]
+    found = compare_models(models, random_sample())
+    assert [one.model for one in found.assessments] == ["a", "b"]
+    assert found.not_run == ("c",)
+    assert compare_models(models[:1], random_sample()).not_run == ()

@@ -194,7 +194,7 @@ def compose(
         verdict=verdict_of(
             comparison, truth=truth, keys=keys, classes=None if distribution is None else distribution.classes
         ),
-        warnings=tuple(clean(warning) for warning in warnings),
+        warnings=tuple(clean(warning) for warning in (*_not_run(comparison), *warnings)),
         data=_data(sample),
         models=tuple(replace(model, verdict=words) for model, words in zip(models, own, strict=True)),
         said_once=shared,
@@ -210,6 +210,13 @@ def compose(
         assumptions=assumptions_of(comparison),
         provenance=provenance,
     )
+
+
+def _not_run(comparison: Comparison) -> tuple[str, ...]:
+    """Which models are missing, and why."""
+    if not comparison.not_run:
+        return ()
+    return (f"The run was interrupted, and these models were not run: {', '.join(comparison.not_run)}.",)
 
 
 def _data(sample: Sample) -> DataSummary:

@@ -39,6 +39,7 @@ def to_json(comparison: Comparison, *, command: str, truth: Truth | None = None)
         "data": _data(first.sample),
         "results": [_result(found, truth) for found in comparison.assessments],
         "recommended": comparison.recommended,
+        **({"not_run": list(comparison.not_run)} if comparison.not_run else {}),
     }
 
 

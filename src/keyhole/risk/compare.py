@@ -16,11 +16,15 @@ from keyhole.risk.reasons import why_the_pool
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The assessments, the model to believe first, and why; ``recommended`` is None if none can be trusted."""
+    """The assessments, the model to believe first, and why; ``recommended`` is None if none can be trusted.
+
+    ``not_run`` names the models whose turn did not come, because one before them was interrupted.
+    """
 
     assessments: tuple[RiskAssessment, ...]
     recommended: str | None
     reason: str
+    not_run: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> RiskAssessment | None:
@@ -45,7 +49,7 @@ def compare_models(
     several models, one whose intervals covered the truth on real populations; without such a one, that under which
     the sample's size index is most likely, after a charge for each parameter. Other models that do not describe
     the size index are recommended only when nothing else can be trusted. Where weights differ, models that use
-    them come first. Once a model is interrupted those after it are not run.
+    them come first. Once a model is interrupted those after it are not run, and named.
 
     Parameters
     ----------
@@ -68,7 +72,7 @@ def compare_models(
     progress("models", len(models), len(models))
     shown = _pools_first(assessments)
     recommended, reason = _recommend(shown, alone=len(assessments) == 1)
-    return Comparison(shown, recommended, reason)
+    return Comparison(shown, recommended, reason, tuple(model.name for model in models[len(assessments) :]))
 
 
 def _pools_first(assessments: Sequence[RiskAssessment]) -> tuple[RiskAssessment, ...]:
