@@ -176,3 +176,27 @@ def test_a_step_to_means_that_overflow_is_refused() -> None:
     here = Point(np.zeros(1), 0.0, np.zeros(1), np.eye(1))
     nowhere = Point(np.ones(1), -np.inf, np.full(1, np.nan), np.full((1, 1), np.inf))
     assert langevin_step(here, lambda beta: nowhere, 1.0, np.random.default_rng(0)) == (here, 0.0)
+
+
+def test_guided_steps_have_the_posterior_that_laplace_has_not() -> None:
+    """A level that nobody has: the posterior of its effect is far from normal; by a sum over a grid."""
+    table = FullTable((2, 3), None, np.array([2, 1, 0, 0, 0, 0]), 0.1)
+    fixed = FixedEffects.of((2, 3), ((0,),), overall=True)
+    base = BaseMeasure("log-gamma", 1.0, 0.1)
+    exact_sampler = ParametricSampler(table, 1_000, base, fixed)
+    grid = np.array([[a, b] for a in np.linspace(-16, 12, 141) for b in np.linspace(-16, 16, 161)])
+    height = np.array([exact_sampler.bend(beta, table).height for beta in grid])
+    weight = np.exp(height - height.max())
+    wanted = weight / weight.sum() @ np.hstack([grid, grid**2])
+    apart = {}
+    for way in ("guided", "laplace"):
+        sampler = ParametricSampler(table, 1_000, base, fixed, **{way: True})
+        rng, drawn = np.random.default_rng(3), []
+        state = sampler.start(table, rng, crowded=False)
+        for _ in range(6_300):
+            state = sampler.sweep(state, table, rng)
+            drawn.append([*state.beta, *state.beta**2])
+        batches = np.array(drawn[300:]).reshape(20, -1, 4).mean(axis=1)
+        apart[way] = np.abs(batches.mean(axis=0) - wanted) / np.sqrt(batches.var(axis=0, ddof=1) / 20)
+    assert apart["guided"].max() < 4.5
+    assert apart["laplace"].max() > 8

@@ -26,7 +26,7 @@ from keyhole.models.mixed_loglinear.starts import PRIOR_VARIANCE, rough_effects
 from keyhole.models.mixed_loglinear.summed_cells import SummedCells
 from keyhole.numerics.concentration import GammaPrior, draw_above
 
-STEPS = 1
+STEPS = 2
 """Of the fixed effects in a sweep."""
 
 LOOSE = 0.01

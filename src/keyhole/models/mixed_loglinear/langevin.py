@@ -25,16 +25,17 @@ LONGEST = 1.4
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A place, the log density there, its gradient and the metric."""
+    """A place, the log density there, its gradient and the metric; its factor, if that is known."""
 
     beta: Vector
     height: float
     gradient: Vector = field(repr=False)
     metric: Vector = field(repr=False)
+    factor: Vector | None = field(default=None, repr=False)
 
     @cached_property
     def _factor(self) -> Vector:
-        return np.asarray(cho_factor(self.metric, lower=True)[0])
+        return np.asarray(cho_factor(self.metric, lower=True)[0]) if self.factor is None else self.factor
 
     def drift(self, step: float) -> Vector:
         return self.beta + 0.5 * step**2 * np.asarray(cho_solve((self._factor, True), self.gradient))

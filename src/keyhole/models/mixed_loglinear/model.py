@@ -23,6 +23,7 @@ from keyhole.models.mixed_loglinear.base_measure import BASES, DEFAULTS, Base, B
 from keyhole.models.mixed_loglinear.clustered import ClusteredSampler
 from keyhole.models.mixed_loglinear.fixed_effects import FixedEffects
 from keyhole.models.mixed_loglinear.full_table import FullTable
+from keyhole.models.mixed_loglinear.laplace import MOST_FACTORISED
 from keyhole.models.mixed_loglinear.parametric import ParametricSampler
 from keyhole.models.mixed_loglinear.starts import independent_means
 from keyhole.population.sample import Sample
@@ -32,7 +33,9 @@ EVERY = 2
 """Sweeps between two looks at the cells."""
 
 MANY = 80
-"""Fixed effects above which the parametric models draw them from a normal approximation."""
+"""Fixed effects above which steps of the parametric models have one metric, that of the mode."""
+
+SKEWNESS = "how skewed the posterior of the fixed effects is, which are drawn from a normal approximation"
 
 RARE = 0.15
 """Acceptance of the steps of the fixed effects below which they hardly move."""
@@ -100,7 +103,8 @@ class MixedLogLinear(ChainSettings):
             checkpoint=self.checkpoint_of(self.name, sample, rng),
         )
         remarks = (*_remarks(found, sampler), *ignored_weights(sample), UNTRIED)
-        return SampledFit(sample, found, remarks, watched.law, self.leaves_out, partial(_redrawn, sampler))
+        left_out = SKEWNESS if getattr(sampler, "laplace", False) else self.leaves_out
+        return SampledFit(sample, found, remarks, watched.law, left_out, partial(_redrawn, sampler))
 
     @property
     def leaves_out(self) -> str:
@@ -112,8 +116,9 @@ class MixedLogLinear(ChainSettings):
         fixed = FixedEffects.of(table.levels, self._generators(sample), overall=not self.clusters)
         if self.clusters:
             return ClusteredSampler(table, sample.population_size, self.measure, fixed)
-        laplace = fixed.number > MANY
-        return ParametricSampler(table, sample.population_size, self.measure, fixed, laplace)
+        laplace = fixed.number > MOST_FACTORISED
+        guided = not laplace and fixed.number > MANY
+        return ParametricSampler(table, sample.population_size, self.measure, fixed, laplace, guided)
 
     def _generators(self, sample: Sample) -> Generators:
         formula = self.generators or self.formula
@@ -184,8 +189,12 @@ def _remarks(found: Chains[Any], sampler: ClusteredSampler | ParametricSampler) 
     if not sampler.fixed.number:
         return
     if isinstance(sampler, ParametricSampler) and sampler.laplace:
-        words = f"The {sampler.fixed.number:,} fixed effects were drawn from a normal approximation."
-        yield Diagnostic("laplace", sampler.fixed.number, "good", words)
+        words = (
+            f"The {sampler.fixed.number:,} fixed effects were too many to be drawn exactly, and were drawn from a "
+            "normal approximation: where pairs of levels have hardly anybody, risk may be too low, and that "
+            "chains agree does not tell."
+        )
+        yield Diagnostic("laplace", sampler.fixed.number, "caution", words)
         return
     accepted = float(found.values("acceptance").mean())
     words = f"{accepted:.0%} of the steps of the {sampler.fixed.number:,} fixed effects were accepted."

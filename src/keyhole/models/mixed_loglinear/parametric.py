@@ -3,8 +3,9 @@ r"""The sampler with an independent effect for every cell, integrated out while 
 .. math:: f_k \sim \mathrm{Poisson}(\pi\,\xi_k\,\omega_k), \quad \omega_k \sim G_0, \quad \beta \sim N(0, 10)
 
 The law of the effects is fixed, so that the level of all cells together needs an overall effect beside the others.
-Fixed effects move by Langevin steps or, where they are many, are drawn from the normal law that has the mode and
-the curvature of the posterior (Laplace's approximation).
+Fixed effects move by Langevin steps. Where they are many, these have everywhere the metric of the normal law with
+the mode and the curvature of the posterior (Laplace's approximation). Where they are too many to factorise it,
+they are drawn from that law itself, which knows nothing of how skewed the posterior is.
 """
 
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ class ParametricSampler:
         Of the population.
     laplace
         Whether fixed effects are drawn from the normal approximation of their posterior.
+    guided
+        Whether their steps have the metric of that approximation everywhere, rather than that of each place.
     adapts
         Whether steps of beta find their own length.
     """
@@ -47,6 +50,7 @@ class ParametricSampler:
     base: BaseMeasure
     fixed: FixedEffects
     laplace: bool = False
+    guided: bool = False
     variance: float = PRIOR_VARIANCE
     adapts: bool = True
 
@@ -77,6 +81,9 @@ class ParametricSampler:
         return self.table.with_counts(rng.poisson(np.exp(self.log_x(state.beta) + effect)))
 
     def start(self, records: FullTable, rng: Generator, *, crowded: bool) -> Walk:
+        if self.guided:
+            mode, precision = self.normal
+            return Walk(mode + (1.5 if crowded else 0.5) * precision.draw(rng))
         beta = rough_effects(self.fixed, records)
         return Walk(beta + rng.normal(0.0, 0.5 if crowded else 0.1, len(beta)))
 
@@ -114,6 +121,9 @@ class ParametricSampler:
     def point(self, beta: Vector, records: FullTable) -> Point:
         """The same with the metric."""
         found = self.bend(beta, records)
+        if self.guided:
+            _, precision = self.normal
+            return Point(beta, found.height, found.gradient, precision.matrix, precision.factor)
         return Point(beta, found.height, found.gradient, self._precision(found, records).matrix)
 
     def _precision(self, bend: Bend, records: FullTable) -> Precision:

@@ -18,8 +18,8 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.models.mixed_loglinear import _pair_kernels as kernels
 from keyhole.models.mixed_loglinear.base_measure import BaseMeasure
 
-EVALUATIONS = 200_000
-"""Of a group of cells, for all steps of a sweep: about what the sweep of a table of 100,000 cells costs."""
+EVALUATIONS, PER_CELL = 50_000, 0.25
+"""Of a group of cells, for all steps of a sweep: at least so many, and so many for each cell."""
 
 FEWEST, MOST = 20, 1000
 """Steps of a sweep."""
@@ -59,7 +59,8 @@ class SummedCells:
     ) -> tuple[Vector, Vector]:
         """Effects and weights after some steps; all weight together stays, and none gets below ``least``."""
         effect, weight = effect.copy(), weight.copy()
-        tries = int(np.clip(EVALUATIONS / max(len(self.people), 1), FEWEST, MOST))
+        evaluations = max(EVALUATIONS, PER_CELL * self.cells.sum())
+        tries = int(np.clip(evaluations / max(len(self.people), 1), FEWEST, MOST))
         kernels.move_pairs(
             tries,
             self.people,
