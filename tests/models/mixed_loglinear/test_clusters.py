@@ -262,3 +262,14 @@ def test_the_posterior_is_that_of_algorithm_3(cells: int, common: float) -> None
 def test_pairs_that_do_not_see_the_cells_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clustered, "SummedCells", Blind)
     assert np.abs(apart_from_algorithm_3(40, 2.0)).max() > 6
+
+
+@pytest.mark.parametrize("effect", [3000 / 0.15, 1000.0], ids=["near", "far"])
+def test_a_cell_with_very_many_people_finds_its_cluster(effect: float) -> None:
+    """The effect that would suit it best, 60,000, is one that the base never has: nothing must wait for it."""
+    table = FullTable((3,), None, np.array([3000, 5, 0]), 0.05)
+    sampler = ClusteredSampler(table, 100_000, BaseMeasure(), FixedEffects((3,), ()))
+    state = Clusters(np.empty(0), np.log([effect, 1.0]), np.array([0.3, 0.3]), 0.4, 30.0, np.zeros(2))
+    z, found = sampler._allocated(state, table.counts, np.full(3, 0.05), np.random.default_rng(1))
+    assert z[0] == 0
+    assert 0.0 <= found.left < 0.4

@@ -18,6 +18,12 @@ PATIENCE = 6
 FEW_PEOPLE = 8
 """The largest count whose cells share proposals."""
 
+MANY_REFUSALS, NEVER = 20.0, 70.0
+"""Log odds: of clusters nobody has looked at, by their bound; and against anything but rounding."""
+
+NOTHING = 1e-290
+"""Weight below this is none: differences of such numbers would be rounded to no difference at all."""
+
 BINS = 4096
 """Parts of all weight that empty cells choose from."""
 
@@ -102,13 +108,23 @@ def gamma_law(a, b, f, log_x, highest, found):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, u):
-    """A cluster of a cell, all of them weighed; C for the others, weighed as if they were as likely as can be."""
-    top = math.log(left) + log_most
-    weight[C] = top
+def weigh_all(f, x, log_most, C, t, omega, log_w, left, weight, base, nobody, u):
+    """A cluster of a cell, all of them weighed; C for the others, weighed as if they were as likely as can be.
+
+    Where the base has next to nothing at the effect that would suit the cell best, that is far too much, and the
+    others would be looked at by the thousands. The chance of all of them is at most their mean weight over that of
+    the known ones; where it is below exp(-NEVER), they are left out.
+    """
+    top = -math.inf
     for c in range(C):
         weight[c] = log_w[c] + f * t[c] - x * omega[c]
         top = max(top, weight[c])
+    if left > 0.0 and math.log(left) + log_most > top + MANY_REFUSALS:
+        mean = moments(base, f, x, nobody)[0] - moments(base, 0.0, 0.0, nobody)[0]
+        if math.log(left) + mean < top - NEVER:
+            left = 0.0
+    weight[C] = math.log(left) + log_most
+    top = max(top, weight[C])
     total = 0.0
     for c in range(C + 1):
         # What is nothing beside 1 in double precision needs no exponential.
@@ -157,6 +173,17 @@ def fill_guide(w, C, left, guide, ends):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def reveal(C, t, w, omega, log_w, left, mass, base, nobody, rng):
+    """Draws the next cluster that nobody has, a part of what is left; gives what is left then."""
+    t[C] = draw_effect(base, 0.0, 0.0, nobody, rng)
+    omega[C] = math.exp(t[C])
+    w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
+    log_w[C] = math.log(w[C])
+    left -= w[C]
+    return left if left > NOTHING else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, mass, base, rows, sums, z, rng):
     """Goes on with cell k, to which some clusters were proposed already; until there is no room for a new one."""
     nobody = np.zeros(0, dtype=np.int64)
@@ -166,7 +193,7 @@ def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, ma
     lowest, step = rows
     last = old if old_left > 0.0 else old - 1  # where nothing is left, rounding must not find it
     while k < f.size:
-        chosen, smaller, at = -1, 0.0, 0
+        chosen, smaller, at, ahead = -1, 0.0, 0, 1
         log_most, log_most_smaller = 0.0, 0.0
         few = f[k] <= FEW_PEOPLE
         if f[k] > 0:
@@ -205,15 +232,11 @@ def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, ma
                         y -= w[c]
                         c += 1
             else:
-                c = weigh_all(f[k], x[k], log_most, C, t, omega, log_w, left, weight, u)
+                c = weigh_all(f[k], x[k], log_most, C, t, omega, log_w, left, weight, base, nobody, u)
                 u = rng.random()
                 new = c == C
             if c == C:
-                t[C] = draw_effect(base, 0.0, 0.0, nobody, rng)
-                omega[C] = math.exp(t[C])
-                w[C] = -left * math.expm1(math.log1p(-rng.random()) / mass)
-                log_w[C] = math.log(w[C])
-                left -= w[C]
+                left = reveal(C, t, w, omega, log_w, left, mass, base, nobody, rng)
                 C += 1
             if proposed or new:
                 if not new:
@@ -224,6 +247,13 @@ def allocate_from(k, tries, f, x, old, old_left, C, left, t, w, omega, log_w, ma
                     loss = x[k] * omega[c] - f[k] * t[c] + log_most
                 if u < 1.0 - loss or u < math.exp(-loss):
                     chosen = c
+                elif not proposed:
+                    # To look at more of them than one at a time changes nothing but the cost of weighing them all.
+                    for _ in range(min(ahead, t.size - C)):
+                        if left > 0.0:
+                            left = reveal(C, t, w, omega, log_w, left, mass, base, nobody, rng)
+                            C += 1
+                    ahead *= 2
             else:
                 chosen = c
         z[k] = chosen
