@@ -119,6 +119,8 @@ def test_draws_that_are_worth_less_have_a_larger_error() -> None:
     plain, _, _ = risk_of_laws(laws, rng=np.random.default_rng(0))
     worth, _, _ = risk_of_laws(laws, effective=0.75, rng=np.random.default_rng(0))
     assert worth.mcse == pytest.approx(2 * plain.mcse)
+    more, _, _ = risk_of_laws(laws, effective=1e6, rng=np.random.default_rng(0))
+    assert more.mcse == plain.mcse  # the estimate is the mean of the laws there are
 
 
 def test_results_cannot_be_changed() -> None:

@@ -227,13 +227,15 @@ class _Sums:
             if whole:
                 ends = np.rint(ends)
         low, high, first, third = ends.tolist()
+        # A chain may be worth more draws than laws were kept of it, whose mean the estimate is.
+        worth = min(self._effective or len(expected), len(expected))
         spread = float(np.std(expected, ddof=1)) if len(expected) > 1 else None
         return RiskEstimate(
             estimate=float(np.mean(expected)),
             low=low,
             high=high,
             level=self._level,
-            mcse=0.0 if spread is None else spread / float(np.sqrt(self._effective or len(expected))),
+            mcse=0.0 if spread is None else spread / float(np.sqrt(worth)),
             expected_sd=spread,
             quartiles=(first, third),
         )
