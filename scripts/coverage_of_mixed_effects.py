@@ -1,10 +1,11 @@
 """How often do intervals of mixed-effects log-linear models hold the truth? Samples of one real population.
 
-    python scripts/coverage_of_mixed_effects.py [--table NAME] [--model NAME] [--samples N] [--keep FILE]
+    python scripts/coverage_of_mixed_effects.py [--table NAME] [--model NAME] [--first N] [--samples N]
+        [--keep FILE]
 
-Samples of 5% with the seeds 1 to N. Each is one line of FILE as soon as it is done, and is not done again. Prints
-the coverage of the 95% intervals of tau1 and tau2 over all samples of the file, the mean error, and what the runs
-were like.
+Samples of 5% with the seeds 1, or the first, to N. Each is one line of FILE as soon as it is done, and is not done
+again. Prints the coverage of the 95% intervals of tau1 and tau2 over all samples of the file, the mean error, and
+what the runs were like.
 """
 
 import argparse
@@ -76,13 +77,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals of mixed-effects log-linear models.")
     parser.add_argument("--table", default="eph_90k")
     parser.add_argument("--model", default="np-i")
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--keep", type=Path, default=None)
     options = parser.parse_args()
     keep = options.keep or Path(f"coverage-{options.table}-{options.model}.jsonl")
     lines = done_before(keep)
     population = read_population(BY_NAME[options.table], DEFAULT_FOLDER)
-    for seed in range(1, options.samples + 1):
+    for seed in range(options.first, options.samples + 1):
         if seed not in lines:
             lines[seed] = one_sample(population, options.model, seed)
             with keep.open("a") as file:
