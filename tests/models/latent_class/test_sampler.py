@@ -251,6 +251,25 @@ def test_calibration_of_tau1_and_tau2(prior: str, zeros: bool) -> None:
     assert min(uniformity(wrong[:, i]) for i in range(2)) < 1e-4
 
 
+def test_no_cell_is_surer_than_its_class_where_logarithms_are_nothing_but_rounding() -> None:
+    levels = (4, 4, 4, 4)
+    pairs = ({f"K{i}": str(x), f"K{j}": str(x)} for i in range(4) for j in range(i) for x in range(4))
+    zeros = StructuralZeros(keys_of(levels), zero_rules_from(list(pairs)))
+    cells = np.array(list(product(*map(range, levels))))
+    possible = cells[~zeros.contains(cells)]
+    rng = np.random.default_rng(4)
+    sampler = LatentClassSampler(levels, classes=40, diagram=zeros.small_diagram)
+    state = sampler.draw_prior(10, rng)
+    state.mass[:] = np.exp(-39.0)
+    sampler._draw_parameters(state, np.zeros(40, np.int64), sampler._no_counts(), rng)
+    assert (state.log_admissible < -1e15).any()
+    rows = state.log_theta[possible + sampler.begins[:-1]]
+    assert ((((rows[:, 0] - state.log_admissible) + rows[:, 1]) + rows[:, 2]) + rows[:, 3]).max() > 1.0
+    found = sampler.probabilities(state, possible, rng)
+    assert found.max() <= 1.0 + 1e-9
+    assert found.sum() > 0.5
+
+
 def test_a_split_and_a_merge_leave_the_tallies_right() -> None:
     rng = np.random.default_rng(2)
     sampler = LatentClassSampler((3, 4, 2), classes=6)

@@ -29,7 +29,7 @@ def _sum(values):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def cell_probabilities(rows, depth, theta, log_theta, weight, log_weight, extreme, found):
+def cell_probabilities(rows, depth, theta, log_theta, weight, log_share, log_admissible, extreme, found):
     """Sum over classes of weight times the product of the probabilities of a cell's levels.
 
     A cell shares the products of its first ``depth`` keys with the cell before it. Classes whose factors may be
@@ -45,30 +45,31 @@ def cell_probabilities(rows, depth, theta, log_theta, weight, log_weight, extrem
             for k in range(classes):
                 partial[j + 1, k] = partial[j, k] * theta[row, k]
         for k in extreme:
-            partial[keys, k] = _product(rows[c], k, log_theta, log_weight)
+            partial[keys, k] = math.exp(_log_product(rows[c], k, log_theta, log_share, log_admissible))
         found[c] = _sum(partial[keys])
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
-def _product(row_of_cell, k, log_theta, log_weight):
-    """The product of one cell and one class."""
-    total = log_weight[k]
+def _log_product(row_of_cell, k, log_theta, log_share, log_admissible):
+    """The log probability of one cell and one class.
+
+    No cell has more than the admissible mass. Where logarithms are so large that their difference is nothing but
+    rounding it would be anything else.
+    """
+    total = -log_admissible[k]
     for row in row_of_cell:
         total += log_theta[row, k]
-    return math.exp(total)
+    return log_share[k] + min(total, 0.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _in_logarithms(row_of_cell, log_theta, log_weight, last):
+def _in_logarithms(row_of_cell, log_theta, log_share, log_admissible, last):
     """Products of one cell relative to the largest, for cells so unlikely that products vanish."""
-    classes = len(log_weight)
+    classes = len(log_share)
     largest = -np.inf
     for k in range(classes):
-        total = log_weight[k]
-        for row in row_of_cell:
-            total += log_theta[row, k]
-        last[k] = total
-        largest = max(largest, total)
+        last[k] = _log_product(row_of_cell, k, log_theta, log_share, log_admissible)
+        largest = max(largest, last[k])
     whole = 0.0
     for k in range(classes):
         last[k] = math.exp(last[k] - largest)
@@ -78,7 +79,20 @@ def _in_logarithms(row_of_cell, log_theta, log_weight, last):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def allocate(
-    rows, depth, counts, theta, log_theta, weight, log_weight, extreme, rng, uniforms, member, sizes, level_counts
+    rows,
+    depth,
+    counts,
+    theta,
+    log_theta,
+    weight,
+    log_share,
+    log_admissible,
+    extreme,
+    rng,
+    uniforms,
+    member,
+    sizes,
+    level_counts,
 ):
     """Give each record a class, given the parameters: records of one cell after the other.
 
@@ -99,10 +113,10 @@ def allocate(
                 partial[j + 1, k] = partial[j, k] * theta[row, k]
         last = partial[keys]
         for k in extreme:
-            last[k] = _product(rows[c], k, log_theta, log_weight)
+            last[k] = math.exp(_log_product(rows[c], k, log_theta, log_share, log_admissible))
         total = _sum(last)
         if not total > SMALLEST:
-            total = _in_logarithms(rows[c], log_theta, log_weight, last)
+            total = _in_logarithms(rows[c], log_theta, log_share, log_admissible, last)
         if counts[c] == 1:
             k = _pick(last, uniforms[record] * total)
             member[record] = k

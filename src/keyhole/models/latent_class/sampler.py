@@ -151,7 +151,7 @@ class LatentClassSampler:
         """The class of each record, cell by cell; the sizes of the classes; their records by level."""
         member = np.empty(tree.records, dtype=np.int64)
         sizes, counts = np.empty(self.classes, dtype=np.int64), self._no_counts()
-        weight, log_weight, extreme = _weights(state)
+        weight, extreme = _weights(state)
         kernels.allocate(
             tree.rows,
             tree.depth,
@@ -159,7 +159,8 @@ class LatentClassSampler:
             np.exp(state.log_theta),
             state.log_theta,
             weight,
-            log_weight,
+            state.log_weight,
+            state.log_admissible,
             extreme,
             rng,
             rng.random(tree.records),
@@ -173,7 +174,18 @@ class LatentClassSampler:
         rows = (cells + self.begins[:-1]).astype(np.int32)
         found = np.empty(len(rows))
         depth = first_difference(rows)
-        kernels.cell_probabilities(rows, depth, np.exp(state.log_theta), state.log_theta, *_weights(state), found)
+        weight, extreme = _weights(state)
+        kernels.cell_probabilities(
+            rows,
+            depth,
+            np.exp(state.log_theta),
+            state.log_theta,
+            weight,
+            state.log_weight,
+            state.log_admissible,
+            extreme,
+            found,
+        )
         return found
 
     def trace(self, state: LatentClasses) -> dict[str, float]:
@@ -229,16 +241,15 @@ class LatentClassSampler:
             )  # type: ignore[call-arg]
 
 
-def _weights(state: LatentClasses) -> tuple[Vector, Vector, IntVector]:
-    """What each class's product is multiplied by, its logarithm, and the classes for which it is too large.
+def _weights(state: LatentClasses) -> tuple[Vector, IntVector]:
+    """What each class's product is multiplied by, and the classes for which that is too large.
 
     These have next to no admissible mass, so that neither the factor nor the products it belongs to can be told
     from infinity and zero.
     """
-    log_weight = state.log_weight - state.log_admissible
-    extreme = np.flatnonzero(state.log_admissible < EXTREME)
-    weight = np.exp(np.where(state.log_admissible < EXTREME, -np.inf, log_weight))
-    return weight, log_weight, extreme
+    extreme = state.log_admissible < EXTREME
+    weight = np.exp(np.where(extreme, -np.inf, state.log_weight - state.log_admissible))
+    return weight, np.flatnonzero(extreme)
 
 
 def _normal(weights: Vector) -> Vector:
