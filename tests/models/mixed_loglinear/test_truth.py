@@ -16,11 +16,21 @@ from keyhole.table.contingency import ContingencyTable
 from tests.sampler_checks import keys_of, taus
 
 LEVELS, FRACTION, EACH, POPULATIONS = (8, 6, 5, 4), 0.2, 3.0, 6
-SHAPE, RATE = 2.0, 2.0
+LAWS = {"log-gamma": (2.0, 2.0), "normal": (-0.2, 0.4), "inverse-gaussian": (1.0, 2.0)}
 ATOMS = 6
 
 
-def means(name: str, rng: Generator) -> Vector:
+def effects(base: str, size: int, rng: Generator) -> Vector:
+    """What cells' means are multiplied by, of mean 1."""
+    first, second = LAWS[base]
+    if base == "log-gamma":
+        return rng.gamma(first, 1 / second, size)
+    if base == "normal":
+        return np.exp(rng.normal(first, np.sqrt(second), size))
+    return rng.wald(first, second, size)
+
+
+def means(name: str, base: str, rng: Generator) -> Vector:
     """The mean of every cell of a population."""
     pairs = tuple((i, j) for i in range(4) for j in range(i))
     terms = {"o": (), "i": ((0,), (1,), (2,), (3,)), "ii": tuple(tuple(sorted(pair)) for pair in pairs)}
@@ -29,21 +39,22 @@ def means(name: str, rng: Generator) -> Vector:
     spread = np.repeat(sizes, [block.stop - block.start for block in fixed.blocks])
     log_xi = fixed.predictor(rng.normal(0.0, 1.0, fixed.number) * spread).ravel()
     cells = len(log_xi)
-    effect = rng.gamma(SHAPE, 1 / RATE, ATOMS if name.startswith("np") else cells)
+    effect = effects(base, ATOMS if name.startswith("np") else cells, rng)
     if name.startswith("np"):
         effect = rng.choice(effect, cells, p=rng.dirichlet(np.full(ATOMS, 3.0)))
     return np.asarray(EACH * np.exp(log_xi) * effect)
 
 
-def scores(name: str, seed: int, **options: object) -> Vector:
+def scores(name: str, seed: int, base: str = "log-gamma", **options: object) -> Vector:
     """How many standard deviations of the prediction the estimates are from the truth."""
     rng = np.random.default_rng(seed)
-    people = rng.poisson(means(name, rng))
+    people = rng.poisson(means(name, base, rng))
     counts = rng.binomial(people, FRACTION)
     cells = np.stack(np.unravel_index(np.flatnonzero(counts), LEVELS), axis=1)
     table = ContingencyTable.from_codes(keys_of(LEVELS), cells, counts[counts > 0])
     truth = taus(people[counts == 1] - 1)
-    model = model_named(name, most_sweeps=1500, base_parameters=f"{SHAPE},{RATE}", **options)
+    parameters = ",".join(map(str, LAWS[base]))
+    model = model_named(name, most_sweeps=1500, base=base, base_parameters=parameters, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         found = assess_risk(model, Sample(table, int(people.sum())), seed=seed)
@@ -58,9 +69,10 @@ def scores(name: str, seed: int, **options: object) -> Vector:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("base", LAWS)
 @pytest.mark.parametrize("name", ["p-o", "p-i", "p-ii", "np-o", "np-i", "np-i-emp"])
-def test_truth_is_found(name: str) -> None:
-    found = np.array([scores(name, seed) for seed in range(POPULATIONS)])
+def test_truth_is_found(name: str, base: str) -> None:
+    found = np.array([scores(name, seed, base) for seed in range(POPULATIONS)])
     assert np.abs(found.mean(axis=0) * np.sqrt(POPULATIONS)).max() < 3.5
     assert np.abs(found).max() < 4.5
 
@@ -68,6 +80,6 @@ def test_truth_is_found(name: str) -> None:
 @pytest.mark.statistical
 def test_a_model_without_the_keys_is_noticed() -> None:
     rng = np.random.default_rng(0)
-    assert means("p-i", rng).shape == (960,)
+    assert means("p-i", "log-gamma", rng).shape == (960,)
     found = np.array([scores("p-i", seed, generators="none") for seed in range(POPULATIONS)])
     assert np.abs(found.mean(axis=0) * np.sqrt(POPULATIONS)).max() > 3.5
