@@ -1,5 +1,7 @@
 """Several models side by side do not influence each other; the recommendation says why."""
 
+from dataclasses import replace
+
 import pytest
 
 from keyhole.errors import NotConverged
@@ -7,7 +9,8 @@ from keyhole.inference.fit import IGNORED_WEIGHTS, Diagnostic
 from keyhole.inference.track_record import TrackRecord
 from keyhole.models.catalogue import model_named
 from keyhole.risk.assess import assess_risk
-from keyhole.risk.compare import compare_models
+from keyhole.risk.compare import _recommend, compare_models
+from keyhole.risk.size_index_check import SizeIndexCheck
 from tests.risk.samples import Geometric, random_sample
 
 BOUNDARY = Diagnostic("sigma", 1.0, "untrusted", "The estimate lies on the boundary.")
@@ -52,6 +55,16 @@ def test_a_good_record_comes_before_the_fit_to_the_size_index() -> None:
     assert found.reason.endswith("No other model here has a record like it.")
     poor = compare_models([*fitted, Geometric(name="poor", diagnostics=(POOR,))], random_sample())
     assert poor.recommended in ("pitman", "ewens")
+
+
+def test_models_without_a_criterion_are_chosen_by_their_misfit() -> None:
+    found = [assess_risk(Geometric(name=name), random_sample()) for name in ("coarse", "near", "unknown")]
+    checks = [SizeIndexCheck(26.0, None), SizeIndexCheck(2.5, None), None]
+    compared = [replace(one, size_index=check) for one, check in zip(found, checks, strict=True)]
+    recommended, reason = _recommend(compared, alone=False)
+    assert recommended == "near"
+    assert "misfit 2.5" in reason
+    assert "deserves caution" in reason
 
 
 def test_a_good_record_does_not_excuse_a_fit_that_cannot_be_trusted() -> None:

@@ -71,6 +71,7 @@ def paint_mixture(axes: "Axes", found: Mixture) -> None:
     axes.bar(left, found.shares, found.step * 0.9, align="edge", color=COLOURS["main"])
     axes.axvline(found.mean, color=COLOURS["ink"], linewidth=1.5, linestyle=(0, (5, 3)))
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel(PARTS[found.counted])
     axes.set_ylabel("share of the draws")
     axes.margins(y=0.12)

@@ -123,14 +123,18 @@ def _recommend(assessments: Sequence[RiskAssessment], *, alone: bool) -> tuple[s
     weighted = [found for found in trusted if not _ignores_weights(found)]
     if weighted and len(weighted) < len(trusted):
         return weighted[0].model, "It is the model that uses the weights, which differ from record to record."
-    judged = [
-        (found.size_index.criterion, found.size_index, found.model)
-        for found in trusted
-        if found.size_index is not None and found.size_index.criterion is not None
-    ]
-    if not judged:
+    return _best_fitting(trusted)
+
+
+def _best_fitting(trusted: Sequence[RiskAssessment]) -> tuple[str, str]:
+    """The model that explains the size index best: by the criterion where there is one, else by the misfit."""
+    checked = [(found.size_index, found.model) for found in trusted if found.size_index is not None]
+    if not checked:
         return trusted[0].model, "It is the first model whose fit raised no alarm."
-    _, check, best = min(judged, key=lambda one: one[0])
+    judged = [(check.criterion, check, model) for check, model in checked if check.criterion is not None]
+    _, check, best = min(
+        judged or [(check.misfit, check, model) for check, model in checked], key=lambda one: one[0]
+    )
     words = (
         "could have produced them"
         if check.misfit < 2
