@@ -98,6 +98,9 @@ def arguments() -> argparse.Namespace:
         options.models = assessors(options.models.split(","))
     except InputError as error:
         parser.error(str(error))
+    for given in options.model_option:
+        if given.partition(".")[0] not in options.models or "=" not in given:
+            parser.error(f"--model-option {given}: not MODEL.NAME=VALUE of a model that is fitted")
     options.tables = [name for name in options.tables if is_here(name, options.folder)]
     options.journal.parent.mkdir(parents=True, exist_ok=True)
     return options

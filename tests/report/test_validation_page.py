@@ -52,15 +52,15 @@ def failed() -> Replicate:
     return Replicate("failed", f"No margin of {HOSTILE} is left.", 0.1, 0.1, 500, 120, 30, 40.0)
 
 
-def validation(models: dict[str, float | None], planned: int | None = None) -> Validation:
+def validation(models: dict[str, float | None], planned: int | None = None, replicates: int = 3) -> Validation:
     """Models by their bias; None for one that fails."""
     keys = (KeyVariable(HOSTILE, ("a", "b", "c")), KeyVariable("B", ("x", "y")))
     people = KnownPopulation.from_codes(keys, np.random.default_rng(2).integers(0, (3, 2), (600, 2)))
-    study = Study((500,), tuple(models), replicates=3)
+    study = Study((500,), tuple(models), replicates=replicates)
     results = {
         Trial(EVERYBODY, 500, seed, name): failed() if bias is None else replicate(seed, bias)
         for name, bias in models.items()
-        for seed in (1, 2, 3)
+        for seed in range(1, replicates + 1)
     }
     return Validation(study, people, results, planned or len(results))
 
@@ -105,12 +105,18 @@ class Page(HTMLParser):
         self.text += data
 
 
+def test_many_samples_judge_intervals() -> None:
+    content = composed(validation({"ewens": -0.9, "two-way": 0.02}, replicates=20))
+    assert content.sizes[0].summary.endswith("as they claim for two-way.")
+
+
 def test_models_are_told_from_the_nearest_to_the_one_that_failed() -> None:
     content = composed(validation({"ewens": -0.9, "two-way": 0.02, "pitman": None, "zayatz": 4.0}))
     assert [line.model for line in content.sizes[0].lines] == ["two-way", "ewens", "zayatz", "pitman"]
     assert content.headline.startswith("two-way came nearest")
     assert "3 of 3 intervals held" in content.headline
-    assert "for two-way." in content.sizes[0].summary
+    assert content.sizes[0].summary.endswith("So few samples do not judge intervals.")
+    assert "3 fits failed and are in no measure." in content.summary
     page = Page(render_validation_html(content))
     assert "script" not in page.tags
     assert len(page.ids) == len(set(page.ids))

@@ -104,12 +104,23 @@ def test_a_bernoulli_sample_has_the_expected_size_on_average() -> None:
 @pytest.mark.parametrize("size", [100, 999, 2500])
 def test_shares_of_strata(size: int) -> None:
     counts = np.array([2000, 1000, 600, 350, 50])
-    taken = proportional(counts, size)
+    taken = proportional(counts, size, rng())
     assert taken.sum() == size
     assert (np.abs(taken - size * counts / 4000) < 1).all()
-    alike = equal(counts, size)
-    assert size - len(counts) < alike.sum() <= size
-    assert len(set(alike[alike < counts].tolist())) <= 1
+    alike = equal(counts, size, rng())
+    assert alike.sum() == size
+    cut = alike[alike < counts]
+    assert cut.max() - cut.min() <= 1
+
+
+def test_proportional_shares_give_everybody_the_same_chance() -> None:
+    counts = np.array([700, 200, 60, 20, *[1] * 20])
+    taken = np.array([proportional(counts, 90, rng(seed)) for seed in range(2000)])
+    assert (taken.sum(axis=1) == 90).all()
+    due = 90 * counts / counts.sum()
+    assert (np.abs(taken - due) < 1).all()
+    scatter = np.sqrt(np.maximum((due % 1) * (1 - due % 1), 1e-9) / 2000)
+    assert (np.abs(taken.mean(axis=0) - due) < 4.5 * scatter + 1e-9).all()
 
 
 def test_equal_shares_carry_weights_that_add_up_to_the_population() -> None:

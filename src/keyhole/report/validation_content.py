@@ -129,6 +129,10 @@ def compose_validation(
     )
 
 
+ENOUGH = 20
+"""Samples from which words judge intervals."""
+
+
 def keeps_level(coverage: float, replicates: int, level: float = LEVEL) -> bool:
     """Whether so low a coverage is no surprise for intervals that hold the truth with probability ``level``.
 
@@ -142,11 +146,13 @@ def keeps_level(coverage: float, replicates: int, level: float = LEVEL) -> bool:
 
 def by_size(measures: Sequence[Measures]) -> BySize:
     """The models of one size, those with the smallest error of tau1 first, failed ones last."""
-    ordered = sorted(measures, key=_error)
+    ordered = sorted(measures, key=_far)
     nearest = next((one for one in ordered if one.tau1 is not None), None)
     kept = [one.model for one in ordered if _keeps(one)]
     words = [] if nearest is None else [_nearest(nearest)]
-    words.append(_kept(kept, sum(one.tau1 is not None for one in ordered)))
+    estimated = [one for one in ordered if one.tau1 is not None]
+    fewest = min((one.replicates - one.failed for one in estimated), default=0)
+    words.append(_kept(kept, len(estimated)) if fewest >= ENOUGH else "So few samples do not judge intervals.")
     return BySize(measures[0].size, " ".join(words), tuple(map(_line, ordered)))
 
 
@@ -179,8 +185,11 @@ def _tau(tau: TauMeasures, number: int) -> TauLine:
     )
 
 
-def _error(one: Measures) -> float:
-    return float("inf") if one.tau1 is None else one.tau1.median_abs_relative_error
+def _far(one: Measures) -> tuple[bool, float, float]:
+    """How far a model's tau1 is off, to order models by: by people where nobody is unique in the population."""
+    if one.tau1 is None:
+        return True, 0.0, 0.0
+    return False, one.tau1.median_abs_relative_error, one.tau1.rmse
 
 
 def _keeps(one: Measures) -> bool:
@@ -192,6 +201,8 @@ def _keeps(one: Measures) -> bool:
 def _nearest(one: Measures) -> str:
     if one.tau1 is None or one.tau2 is None:
         return ""
+    if not isfinite(one.tau1.median_abs_relative_error):
+        return f"{one.model} came nearest; nobody is unique in the population in most samples."
     return (
         f"{one.model} came nearest: half of its errors of tau1 were within "
         f"{_within(one.tau1)}, of tau2 within {_within(one.tau2)}."
@@ -214,10 +225,10 @@ def _kept(models: Sequence[str], fitted: int) -> str:
 
 def _headline(measures: Sequence[Measures]) -> str:
     """The model whose error of tau1 is smallest where it is largest, over the sizes."""
-    worst: dict[str, float] = {}
+    worst: dict[str, tuple[bool, float, float]] = {}
     for one in measures:
-        worst[one.model] = max(worst.get(one.model, 0.0), _error(one))
-    fitted = {model: error for model, error in worst.items() if error < float("inf")}
+        worst[one.model] = max(worst.get(one.model, (False, 0.0, 0.0)), _far(one))
+    fitted = {model: far for model, far in worst.items() if not far[0]}
     if not fitted:
         return "No model gave an estimate on every size"
     best = min(fitted, key=lambda model: fitted[model])
@@ -225,9 +236,13 @@ def _headline(measures: Sequence[Measures]) -> str:
     covered = sum(round(one.tau1.coverage * (one.replicates - one.failed)) for one in own if one.tau1)
     number = sum(one.replicates - one.failed for one in own)
     start = best if len(worst) == 1 else f"{best} came nearest"
-    error = f"{fitted[best]:.1%}" if fitted[best] < 0.0995 else f"{fitted[best]:.0%}"
+    _, share, people = fitted[best]
+    error = f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+    told = f"median error of tau1 {error}" if isfinite(share) else f"tau1 off by {people:.1f} (root mean square)"
+    failed = sum(one.failed for one in own)
     return (
-        f"{start}: median error of tau1 {error}, {count(covered)} of {plural(number, 'interval')} held the truth"
+        f"{start}: {told}, {count(covered)} of {plural(number, 'interval')} held the truth"
+        f"{f', {count(failed)} more failed' if failed else ''}"
     )
 
 
@@ -244,6 +259,14 @@ def _summary(found: Validation) -> tuple[str, ...]:
             f"Only {count(len(found.results))} of {plural(found.planned, 'fit')} ended before the time was over: "
             "take what follows as preliminary."
         )
+    words += [
+        f"{plural(number, 'fit')} {what}."
+        for number, what in (
+            (sum(one.failed for one in found.measures), "failed and are in no measure"),
+            (sum(one.not_converged for one in found.measures), "did not converge and are in every measure"),
+        )
+        if number
+    ]
     return tuple(words)
 
 

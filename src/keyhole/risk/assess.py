@@ -178,8 +178,6 @@ class _Sums:
         r1, r2 = distinct(whole), distinct(law.mean_match())
         if not self.laws:
             self._cells = len(whole)
-            # With so many uniques a draw is dear and tau hardly varies: not every law needs one.
-            self._drawn_every = 4 if self._cells > DRAWN_COUNTS // FEWEST_DRAWS else 1
         self._r1, self._r2 = self._r1 + r1, self._r2 + r2
         self._expected1.append(float(r1.mean()) * self._cells if self._cells else 0.0)
         self._expected2.append(float(r2.mean()) * self._cells if self._cells else 0.0)
@@ -189,6 +187,8 @@ class _Sums:
                 self._kept, self._kept_every = self._kept[::2], self._kept_every * 2
         if self.laws % self._drawn_every == 0:
             self.add_draw(law, rng)
+            if self._drawn_every == 1 and self._cells > DRAWN_COUNTS // FEWEST_DRAWS:
+                self.add_draw(law, rng)  # models keep few laws of very many uniques
             if len(self._drawn1) > 2 * self.most_draws(len(self._drawn1)):
                 self._drawn1, self._drawn2 = self._drawn1[::2], self._drawn2[::2]
                 self._drawn_every *= 2

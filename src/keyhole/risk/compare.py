@@ -127,14 +127,13 @@ def _recommend(assessments: Sequence[RiskAssessment], *, alone: bool) -> tuple[s
 
 
 def _best_fitting(trusted: Sequence[RiskAssessment]) -> tuple[str, str]:
-    """The model that explains the size index best: by the criterion where there is one, else by the misfit."""
+    """The model that explains the size index best: by the criterion where all have one, else by the misfit."""
     checked = [(found.size_index, found.model) for found in trusted if found.size_index is not None]
     if not checked:
         return trusted[0].model, "It is the first model whose fit raised no alarm."
-    judged = [(check.criterion, check, model) for check, model in checked if check.criterion is not None]
-    _, check, best = min(
-        judged or [(check.misfit, check, model) for check, model in checked], key=lambda one: one[0]
-    )
+    comparable = all(check.criterion is not None for check, _ in checked)
+    judged = [(check.criterion if comparable else check.misfit, check, model) for check, model in checked]
+    _, check, best = min(judged, key=lambda one: one[0] or 0.0)
     words = (
         "could have produced them"
         if check.misfit < 2

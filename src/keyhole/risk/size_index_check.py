@@ -7,6 +7,7 @@ from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.inference.fit import ExpectsSizeIndex, Fit, ForetellsCells
+from keyhole.population.weights import weights_differ
 
 SIZES = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 9), (10, 19), (20, 49))
 """Sizes compared; beyond the last, cells are few and large and say nothing about uniqueness."""
@@ -40,11 +41,12 @@ def check_size_index(fit: Fit, *, rng: Generator) -> SizeIndexCheck | None:
     """Compare a fit with the sample's own numbers of cells with one record, two records, ...
 
     A model of the size index is compared with it given their total; a model of the keys with what other samples
-    from it would show. None for models that say neither, and for samples too small to tell.
+    from it would show. None for models that say neither, for samples too small to tell, and for models of the keys
+    where weights differ: other samples from the law of the population would not be drawn like this one.
     """
     if isinstance(fit, ExpectsSizeIndex):
         return _given_total(fit)
-    if isinstance(fit, ForetellsCells):
+    if isinstance(fit, ForetellsCells) and not weights_differ(fit.sample):
         return _beside_others(fit, rng)
     return None
 

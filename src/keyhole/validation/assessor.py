@@ -6,11 +6,27 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import keyhole
 from keyhole.inference.chain_settings import ChainSettings
 from keyhole.models.catalogue import CATALOGUE, model_named
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import assess_risk
 from keyhole.risk.estimate import RiskAssessment
+
+SHARED = (
+    "arrays.py",
+    "randomness.py",
+    "inference/*.py",
+    "numerics/*.py",
+    "population/*.py",
+    "risk/*.py",
+    "table/*.py",
+    "validation/designs.py",
+    "validation/per_record.py",
+    "validation/population.py",
+    "validation/replicate.py",
+)
+"""Files that every replicate depends on, besides its model's."""
 
 POOLED: Mapping[str, tuple[str, ...]] = {"auto": ("sequential-logit", "latent-class")}
 """Models that are made of others."""
@@ -51,10 +67,12 @@ def assess(name: str, options: Mapping[str, object], sample: Sample, seed: int) 
 
 @cache
 def source_digest(name: str) -> str:
-    """Changes when the files beside a model change; for a pool, also those of its members."""
+    """Changes when the files beside a model change, or shared ones; for a pool, also those of its members."""
+    root = Path(keyhole.__file__).parent
     folders = {_folder(type(model_named(one))) for one in (name, *POOLED.get(name, ()))}
+    files = {file for folder in folders for file in folder.glob("*.py")}
     whole = hashlib.sha256()
-    for file in sorted(file for folder in folders for file in folder.glob("*.py")):
+    for file in sorted(files | {file for pattern in SHARED for file in root.glob(pattern)}):
         whole.update(file.read_bytes())
     return whole.hexdigest()[:16]
 

@@ -73,7 +73,7 @@ class Stratified:
         Shares of the sample in proportion to the strata, or equally many people from each (all of a small one).
     weighted
         Whether an equal allocation gives the models its weights. A proportional one has none: everybody has the
-        same chance but for rounding.
+        same chance.
     """
 
     columns: tuple[str, ...]
@@ -89,7 +89,8 @@ class Stratified:
         people = np.bincount(stratum)
         if size < len(people):
             raise InputError(f"A sample of {size:,} cannot be drawn from {len(people):,} strata.")
-        taken = proportional(people, size) if self.allocation == "proportional" else equal(people, size)
+        allocate = proportional if self.allocation == "proportional" else equal
+        taken = allocate(people, size, rng)
         chosen = np.concatenate(
             [rng.choice(np.flatnonzero(stratum == h), n, replace=False) for h, n in enumerate(taken)]
         )
@@ -97,30 +98,39 @@ class Stratified:
         return Drawn(chosen, np.repeat(people / np.maximum(taken, 1), taken) if differs else None)
 
 
-def proportional(people: IntVector, size: int) -> IntVector:
-    """Shares of ``size`` in proportion to the strata, by largest remainders.
+def proportional(people: IntVector, size: int, rng: Generator) -> IntVector:
+    """Shares of ``size`` in proportion to the strata, rounded at random so that each is right on average.
+
+    Rounding to the nearest would never draw anybody of a stratum that is due less than half a person. Here the
+    strata are laid end to end, in random order, and every point at a whole distance from a random start is one.
 
     Examples
     --------
-    >>> proportional(np.array([60, 30, 10]), 9).tolist()
-    [5, 3, 1]
+    >>> proportional(np.array([60, 30, 10]), 10, np.random.default_rng(1)).tolist()
+    [6, 3, 1]
     """
-    exact = size * people / people.sum()
-    taken: IntVector = np.floor(exact).astype(np.int64)
-    taken[np.argsort(taken - exact, kind="stable")[: size - int(taken.sum())]] += 1
+    order = rng.permutation(len(people))
+    # Whole numbers, so that the ends are exact.
+    ends, every = np.cumsum(people[order]) * size, int(people.sum())
+    passed = (ends + int(rng.integers(every))) // every
+    taken: IntVector = np.empty(len(people), dtype=np.int64)
+    taken[order] = np.diff(passed, prepend=0)
     return taken
 
 
-def equal(people: IntVector, size: int) -> IntVector:
-    """Equally many from each stratum, all of those that are smaller: the most with at most ``size`` together.
+def equal(people: IntVector, size: int, rng: Generator) -> IntVector:
+    """Equally many from each stratum and all of those that are smaller; chance decides who gives one more.
 
     Examples
     --------
-    >>> equal(np.array([60, 30, 10]), 71).tolist()
+    >>> equal(np.array([60, 30, 10]), 71, np.random.default_rng(1)).tolist()
     [31, 30, 10]
     """
     low, high = 0, int(people.max())
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if np.minimum(people, middle).sum() <= size else (low, middle - 1)
-    return np.minimum(people, low)
+    taken: IntVector = np.minimum(people, low)
+    more = rng.permutation(np.flatnonzero(people > taken))[: size - int(taken.sum())]
+    taken[more] += 1
+    return taken

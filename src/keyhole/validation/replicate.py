@@ -54,7 +54,7 @@ class Trial:
     options: tuple[tuple[str, Any], ...] = ()
 
     def key(self, population: KnownPopulation) -> str:
-        """Everything that the result depends on; of the code, the version and the files beside the model."""
+        """Everything that the result depends on; of the code, the version and the model's and shared files."""
         told = {
             "data": population.digest,
             "size": self.size,
@@ -213,6 +213,7 @@ def run_trial(trial: Trial, population: KnownPopulation, source: str | None = No
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DisclosureRiskWarning)
             found = assess(trial.model, dict(trial.options), sample, trial.seed)
+        told = Replicate.of(found, truth, process_time() - begun)
     except Exception as error:
         # Its own words may quote a record; where it happened does not.
         place = extract_tb(error.__traceback__)[-1]
@@ -220,4 +221,4 @@ def run_trial(trial: Trial, population: KnownPopulation, source: str | None = No
         return Replicate("fault", words, 0.0, process_time() - begun, *nothing)
     if found.interrupted:
         raise KeyboardInterrupt
-    return Replicate.of(found, truth, process_time() - begun)
+    return told

@@ -84,8 +84,8 @@ class Validation:
 
     @property
     def trusted(self) -> bool:
-        """Whether everything that was asked for has an answer."""
-        return self.complete and all(one.tau1 is not None for one in self.measures)
+        """Whether everything that was asked for has an answer that its model stands by."""
+        return self.complete and not any(one.failed or one.not_converged for one in self.measures)
 
 
 def validate(

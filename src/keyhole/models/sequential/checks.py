@@ -175,10 +175,13 @@ def _weights(sample: Sample) -> Diagnostic:
         f"1 in {effect:.2g} records (design effect {effect:.2f}). Clustering is not accounted for."
     )
     if effect >= CHECKED_EFFECT:
-        words += " The model's record on real populations is one of samples without weights."
+        words += (
+            " The model's record on real populations is one of samples without weights; of some with weights "
+            "it was a fifth too high, beyond its interval."
+        )
     if weights_differ_within_cells(sample.table):
         words += " Alike records weigh differently: weights are smoothed over the keys."
-    return Diagnostic("design_effect", effect, "good" if effect < 3 else "caution", words)
+    return Diagnostic("design_effect", effect, "good" if effect < CHECKED_EFFECT else "caution", words)
 
 
 def _score_words(score: float) -> str:
