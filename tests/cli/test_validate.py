@@ -167,6 +167,23 @@ def test_the_time_runs_out(keyhole: Keyhole, survey: Path) -> None:
     )
 
 
+def test_samples_without_uniques_have_their_report(keyhole: Keyhole, survey: Path) -> None:
+    asked = ("--keys", "sex", "--models", "two-way", "--jobs", "1", "--sample-size", "300", "--replicates", "2")
+    ran = keyhole("validate", survey, *asked, "--out", "made")
+    assert ran.status == 0, ran.err
+    assert Document.model_validate_json(Path("made/validation.json").read_text()).results[0].replicates == 2
+
+
+def test_results_of_another_population_are_not_overwritten(keyhole: Keyhole, survey: Path) -> None:
+    rest = ("--models", "benedetti-franconi", "--jobs", "1", "--sample-size", "200", "--replicates", "1")
+    assert keyhole("validate", survey, "--keys", "age,sex", *rest, "--out", "made").status == 0
+    before = Path("made/validation.json").read_text()
+    for option in ("--out", "--resume"):
+        ran = keyhole("validate", survey, "--keys", "age,region", *rest, option, "made")
+        assert (ran.status, "another population" in ran.err) == (2, True)
+    assert Path("made/validation.json").read_text() == before
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -176,6 +193,7 @@ def test_the_time_runs_out(keyhole: Keyhole, survey: Path) -> None:
         (("--sample-size", "200", "--model-option", "color=red"), ("color",)),
         (("--sample-size", "200", "--design", "stratified"), ("--strata",)),
         (("--sample-size", "200", "--strata", "region"), ("--design",)),
+        (("--sample-size", "200", "--allocation", "equal"), ("--design",)),
         (("--sample-size", "2", "--design", "stratified", "--strata", "region"), ("strata",)),
         (("--sample-size", "200", "--design", "stratified", "--strata", "county"), ("county",)),
         (("--sample-size", "200", "--backend", "dask"), ("--scheduler",)),

@@ -35,6 +35,18 @@ def test_members_are_told_of_and_not_counted_again() -> None:
     assert "second (" in words
 
 
+def test_beside_a_pool_without_a_record_others_without_one_do_not_count() -> None:
+    sample = random_sample()
+    member = assess_risk(Geometric((0.1,), name="first"), sample)
+    pool = replace(member, model="pool", members=(member, replace(member, model="second")))
+    other = assess_risk(Geometric((0.9,), name="other"), sample)
+    comparison = Comparison((pool, member, other), "pool", "It is a pool.")
+    assert set(models_that_count(comparison, pool)) == {"pool"}
+    words = agreement(comparison, pool)
+    assert "The other model, other (" in words
+    assert "no record on real populations like that of first, and no weight" in words
+
+
 def test_a_member_without_a_say_raises_no_alarm_of_its_own() -> None:
     comparison = comparison_with_a_pool()
     alone = replace(comparison, assessments=comparison.assessments[1:], recommended="other")

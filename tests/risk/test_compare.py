@@ -57,6 +57,23 @@ def test_a_good_record_comes_before_the_fit_to_the_size_index() -> None:
     assert poor.recommended in ("pitman", "ewens")
 
 
+def test_nobody_stands_in_for_a_pool_that_cannot_be_trusted() -> None:
+    found = [assess_risk(Geometric(name=name), random_sample()) for name in ("member", "other")]
+    pool = replace(found[0], model="pool", members=(found[0],), status="not-converged")
+    recommended, reason = _recommend([pool, found[1]], alone=False)
+    assert recommended is None
+    assert reason.startswith("pool cannot be trusted on this file")
+    proven = assess_risk(Geometric(name="proven", diagnostics=(GOOD,)), random_sample())
+    assert _recommend([pool, found[1], proven], alone=False)[0] == "proven"
+
+
+def test_one_without_a_criterion_makes_the_misfit_decide() -> None:
+    found = [assess_risk(Geometric(name=name), random_sample()) for name in ("size index", "keys")]
+    checks = [SizeIndexCheck(3.0, 100.0), SizeIndexCheck(0.9, None)]
+    compared = [replace(one, size_index=check) for one, check in zip(found, checks, strict=True)]
+    assert _recommend(compared, alone=False)[0] == "keys"
+
+
 def test_models_without_a_criterion_are_chosen_by_their_misfit() -> None:
     found = [assess_risk(Geometric(name=name), random_sample()) for name in ("coarse", "near", "unknown")]
     checks = [SizeIndexCheck(26.0, None), SizeIndexCheck(2.5, None), None]

@@ -44,7 +44,7 @@ Missing = Annotated[
     Literal["level", "drop"],
     typer.Option("--missing", help="Missing values: a level of their own, or drop the record."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Same data, model and seed: same numbers.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**62, help="Same data, model and seed: same numbers.")]
 ModelOptions = Annotated[
     list[str] | None,
     typer.Option("--model-option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),

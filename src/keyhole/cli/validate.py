@@ -93,6 +93,8 @@ def validate(
     columns = tuple(names(*(strata or ())))
     if (design == "stratified") != bool(columns):
         raise InputError("--design stratified needs --strata, and --strata needs --design stratified.")
+    if allocation == "equal" and design != "stratified":
+        raise InputError("--allocation equal needs --design stratified.")
     if (backend == "dask") != (scheduler is not None):
         raise InputError("--backend dask needs --scheduler, and --scheduler needs --backend dask.")
     if resume is not None and (out is not None or not (resume / JOURNAL).is_file()):

@@ -11,7 +11,7 @@ from typing import Any
 
 from keyhole.cli.outputs import Outputs
 from keyhole.cli.terminal import terminal_progress
-from keyhole.errors import DisclosureRiskWarning
+from keyhole.errors import DisclosureRiskWarning, InputError
 from keyhole.validation.designs import Design
 from keyhole.validation.in_words import ending_in_words
 from keyhole.validation.journal import Journal
@@ -98,6 +98,11 @@ def run_validation(asked: Asked, workers: Workers, destination: Destination, *, 
         from keyhole.report.writing import private_folder
 
         journal = Journal(private_folder(destination.folder) / JOURNAL)
+        if len(journal) and not journal.knows(people.digest):
+            raise InputError(
+                f"The folder {str(destination.folder)!r} holds a validation on another population, or with other "
+                "keys; choose another folder."
+            )
     try:
         with _telling(destination.quiet) as ended:
             found = validate(study, people, journal=journal, workers=workers, ended=ended)

@@ -35,8 +35,8 @@ def misfit_figure(misfit: float) -> str:
 def models_that_count(comparison: Comparison, chosen: RiskAssessment) -> dict[str, float]:
     """tau1 by the models that can be trusted and do not fit far worse than the recommended one.
 
-    Beside a model with a good record on real populations, only others with a good record count. What a pool is
-    made of is in it already.
+    Beside a pool, or a model with a good record on real populations, only others with a good record count. What a
+    pool is made of is in it already.
     """
     limit = max(HOPELESS_FIT, 2 * (chosen.size_index_misfit or 0.0))
     return {
@@ -46,7 +46,7 @@ def models_that_count(comparison: Comparison, chosen: RiskAssessment) -> dict[st
         and found.model not in _members(chosen)
         and found.tau1 is not None
         and (found.size_index_misfit or 0.0) <= limit
-        and (chosen.record is None or found.record is not None)
+        and (found.record is not None or found is chosen or not _has_ground(chosen))
     }
 
 
@@ -79,7 +79,7 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
         and found.model not in estimates
         and found.model not in _members(chosen)
     }
-    if chosen.record is not None:
+    if _has_ground(chosen):
         return _within(chosen) + _beside_a_record(comparison, chosen, estimates, aside)
     spread = _alone(comparison) if len(estimates) == 1 else _spread(estimates, _those(comparison, estimates))
     words = _within(chosen) + spread
@@ -90,6 +90,11 @@ def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
     if aside:
         words += f" Left aside, for fitting the file far worse than {clean(chosen.model)}: {_named(aside)}."
     return words
+
+
+def _has_ground(chosen: RiskAssessment) -> bool:
+    """Whether it was chosen for more than its fit: for its record, or because records left out weighed models."""
+    return chosen.record is not None or bool(chosen.members)
 
 
 def _members(chosen: RiskAssessment) -> set[str]:
@@ -105,21 +110,20 @@ def _within(chosen: RiskAssessment) -> str:
 def _beside_a_record(
     comparison: Comparison, chosen: RiskAssessment, estimates: dict[str, float], aside: dict[str, float]
 ) -> str:
-    """What the others say where the recommended model was right on real populations."""
+    """What the others say where the recommended model is a pool, or was right on real populations."""
     if not aside and len(estimates) == 1:
         alone = "was run" if len(comparison.assessments) == 1 else "of those run can be used"
-        return (
-            f"Only one model {alone}. Its record on real populations, not a comparison, says how far to "
-            "believe it."
-        )
+        ground = "record on real populations" if chosen.record is not None else "fit to records left out"
+        return f"Only one model {alone}. Its {ground}, not a comparison, says how far to believe it."
     words = []
     if len(estimates) > 1:
         words.append(_spread(estimates, f"The {len(estimates)} models with a good record"))
     if aside:
         others, have = ("The other model", "has") if len(aside) == 1 else ("The other models", "have")
         words.append(
-            f"{others}, {_named(aside)}, {have} no record on real populations like that of {clean(chosen.model)}, "
-            "and no weight in this verdict."
+            f"{others}, {_named(aside)}, {have} no record on real populations like that of "
+            f"{clean(chosen.model if chosen.record is not None else chosen.members[0].model)}, and no weight in "
+            "this verdict."
         )
     return " ".join(words)
 

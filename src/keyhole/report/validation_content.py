@@ -185,11 +185,14 @@ def _tau(tau: TauMeasures, number: int) -> TauLine:
     )
 
 
-def _far(one: Measures) -> tuple[bool, float, float]:
-    """How far a model's tau1 is off, to order models by: by people where nobody is unique in the population."""
+def _far(one: Measures) -> tuple[bool, bool, float, float]:
+    """What models are ordered by: whether there is no tau1, whether fits often failed, and how far tau1 is off.
+
+    By people where nobody is unique in the population.
+    """
     if one.tau1 is None:
-        return True, 0.0, 0.0
-    return False, one.tau1.median_abs_relative_error, one.tau1.rmse
+        return True, True, 0.0, 0.0
+    return False, 5 * one.failed > one.replicates, one.tau1.median_abs_relative_error, one.tau1.rmse
 
 
 def _keeps(one: Measures) -> bool:
@@ -225,9 +228,9 @@ def _kept(models: Sequence[str], fitted: int) -> str:
 
 def _headline(measures: Sequence[Measures]) -> str:
     """The model whose error of tau1 is smallest where it is largest, over the sizes."""
-    worst: dict[str, tuple[bool, float, float]] = {}
+    worst: dict[str, tuple[bool, bool, float, float]] = {}
     for one in measures:
-        worst[one.model] = max(worst.get(one.model, (False, 0.0, 0.0)), _far(one))
+        worst[one.model] = max(worst.get(one.model, (False, False, 0.0, 0.0)), _far(one))
     fitted = {model: far for model, far in worst.items() if not far[0]}
     if not fitted:
         return "No model gave an estimate on every size"
@@ -236,7 +239,7 @@ def _headline(measures: Sequence[Measures]) -> str:
     covered = sum(round(one.tau1.coverage * (one.replicates - one.failed)) for one in own if one.tau1)
     number = sum(one.replicates - one.failed for one in own)
     start = best if len(worst) == 1 else f"{best} came nearest"
-    _, share, people = fitted[best]
+    *_, share, people = fitted[best]
     error = f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
     told = f"median error of tau1 {error}" if isfinite(share) else f"tau1 off by {people:.1f} (root mean square)"
     failed = sum(one.failed for one in own)
@@ -247,12 +250,13 @@ def _headline(measures: Sequence[Measures]) -> str:
 
 
 def _summary(found: Validation) -> tuple[str, ...]:
-    study, models = found.study, len({one.model for one in found.measures})
+    study, models = found.study, len(found.study.assessors)
     sizes = listed([count(size) for size in study.sizes])
     words = [
         f"{plural(study.replicates, 'sample')} of {sizes} records each, from a population of "
-        f"{count(len(found.population))} people who are all known. Every sample was shown to "
-        f"{plural(models, 'model')}, and the estimates were compared with the truth."
+        f"{count(len(found.population))} people who are all known. Every sample "
+        f"{'was' if found.complete else 'is to be'} shown to {plural(models, 'model')}, and the estimates are "
+        "compared with the truth."
     ]
     if not found.complete:
         words.append(

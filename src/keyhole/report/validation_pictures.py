@@ -99,6 +99,8 @@ def _calibration(size: int, shown: Sequence[Measures], name: Literal["r1", "r2"]
     def points(one: Measures) -> tuple[tuple[float, float, int], ...]:
         return calibration_points(one.calibration_r1 if name == "r1" else one.calibration_r2)
 
+    shown = [one for one in shown if points(one)]  # no sample may have had a unique record
+
     def panel(axes: "Axes", one: Measures, wide: bool) -> None:
         axes.plot([0, 1], [0, 1], color=COLOURS["line"], linewidth=1.2, zorder=1)
         found = points(one)

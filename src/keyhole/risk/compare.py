@@ -120,6 +120,11 @@ def _recommend(assessments: Sequence[RiskAssessment], *, alone: bool) -> tuple[s
         return trusted[0].model, "It is the only model that was run."
     if proven := [found for found in trusted if found.record is not None]:
         return _best_recorded(proven)
+    if doubtful := next((found for found in assessments if found.members), None):
+        return None, (
+            f"{doubtful.model} cannot be trusted on this file, and none of the others has been right often enough "
+            "on real populations to stand in for it."
+        )
     weighted = [found for found in trusted if not _ignores_weights(found)]
     if weighted and len(weighted) < len(trusted):
         return weighted[0].model, "It is the model that uses the weights, which differ from record to record."

@@ -41,6 +41,10 @@ class Journal:
         """What is remembered of a trial."""
         return self._known.get(key)
 
+    def knows(self, population: str) -> bool:
+        """Whether something is remembered of the population with this digest."""
+        return any(json.loads(key).get("data") == population for key in self._known)
+
     def origin_of(self, key: str) -> Mapping[str, str]:
         """Where what is remembered of a trial comes from."""
         return self._origins.get(key, {})

@@ -1,7 +1,7 @@
 """The latent class model, also known as DPMPM."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, cast
 
@@ -84,7 +84,8 @@ class LatentClass(ChainSettings):
             if self.classes or not binds or 2 * classes > MOST_CLASSES or found.ending in ("interrupted", "time"):
                 break
             if left is not None and left < found.seconds:
-                break  # more classes take longer than these did
+                found = replace(found, ending="time")  # more classes take longer than these did
+                break
             classes *= 2
         remarks = (
             *_remarks(found, classes, binds, self._way_on(found, classes)),

@@ -30,9 +30,9 @@ def diagnose(members: Sequence[Member], failures: Mapping[str, str]) -> tuple[Di
 
 
 def _record(members: Sequence[Member]) -> tuple[Diagnostic, ...]:
-    """That of the leader, where it alone has a say; mixtures were not needed on the real samples so far."""
+    """That of the leader, where others hardly count; mixtures were not needed on the real samples so far."""
     own = tuple(check for check in members[0].fit.diagnostics if check.name == TRACK_RECORD)
-    return own if members[0].share == 1.0 or not own else (UNTRIED,)
+    return own if members[0].share > 1.0 - MINOR or not own else (UNTRIED,)
 
 
 def _shares(members: Sequence[Member]) -> Diagnostic:
