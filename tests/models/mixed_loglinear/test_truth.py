@@ -15,7 +15,10 @@ from keyhole.risk.assess import assess_risk
 from keyhole.table.contingency import ContingencyTable
 from tests.sampler_checks import keys_of, taus
 
-LEVELS, FRACTION, EACH, POPULATIONS = (8, 6, 5, 4), 0.2, 3.0, 6
+LEVELS, FRACTION, POPULATIONS = (8, 6, 5, 4), 0.2, 6
+EACH = {"o": 3.0, "i": 3.0, "ii": 12.0}
+"""People of a cell: more where 151 effects with a wide prior are to be learned, or that prior decides."""
+
 LAWS = {"log-gamma": (2.0, 2.0), "normal": (-0.2, 0.4), "inverse-gaussian": (1.0, 2.0)}
 ATOMS = 6
 
@@ -42,7 +45,7 @@ def means(name: str, base: str, rng: Generator) -> Vector:
     effect = effects(base, ATOMS if name.startswith("np") else cells, rng)
     if name.startswith("np"):
         effect = rng.choice(effect, cells, p=rng.dirichlet(np.full(ATOMS, 3.0)))
-    return np.asarray(EACH * np.exp(log_xi) * effect)
+    return np.asarray(EACH[name.split("-")[1]] * np.exp(log_xi) * effect)
 
 
 def scores(name: str, seed: int, base: str = "log-gamma", **options: object) -> Vector:
