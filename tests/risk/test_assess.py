@@ -9,6 +9,7 @@ from keyhole.inference.dependence import Dependence, PairDependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath, PathStep
 from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
+from keyhole.risk import assess
 from keyhole.risk.assess import assess_risk, risk_of_laws
 from tests.risk.samples import Geometric, GeometricCounts, random_sample
 
@@ -32,6 +33,17 @@ def test_interval_of_a_plug_in_is_the_predictive_one() -> None:
     # 2,000 draws place a tail probability of 2.5% within 1% (three standard errors).
     assert exact.ppf(0.015) <= found.tau1.low <= exact.ppf(0.035)
     assert exact.ppf(0.965) <= found.tau1.high <= exact.ppf(0.985)
+
+
+def test_few_laws_of_very_many_uniques_are_drawn_from_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty laws still give a hundred draws, and a thousand laws not many more."""
+    monkeypatch.setattr(assess, "DRAWN_COUNTS", 5_000)
+    rng = np.random.default_rng(1)
+    for laws, least, most in ((60, 100, 200), (1000, 100, 200)):
+        sums = assess._Sums(0.95, None)
+        for _ in range(laws):
+            sums.add(GeometricCounts(np.full(70, 0.3)), rng)
+        assert least <= len(sums._drawn1) <= most
 
 
 def test_intervals_of_an_estimated_plug_in_are_about_its_estimates() -> None:

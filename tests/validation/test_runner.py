@@ -1,12 +1,18 @@
 """Trials over processes and in a journal: the same numbers, remembered, and never lost."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import keyhole
 from keyhole.errors import FitFailed, InputError
+from keyhole.population.sample import Sample
+from keyhole.risk.estimate import RiskAssessment
 from keyhole.validation import replicate as replicate_module
+from keyhole.validation.assessor import SHARED, assess
 from keyhole.validation.journal import Journal
 from keyhole.validation.measures import measure
 from keyhole.validation.replicate import Replicate, Trial, run_trial
@@ -95,6 +101,21 @@ def test_failures_are_counted_and_faults_are_tried_again(tmp_path: Path, monkeyp
     assert run_trials(TRIALS[:1], POPULATIONS, journal=journal, workers=Workers(0)) == faulty
     assert run_trials(TRIALS[:1], POPULATIONS, journal=journal)[TRIALS[0]].status == "ok"
     assert Journal(journal.path).get(TRIALS[0].key(POPULATIONS["people"])).status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_risk_that_is_no_number_is_a_fault_of_its_trial_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_a_number(name: str, options: Mapping[str, object], sample: Sample, seed: int) -> RiskAssessment:
+        found = assess(name, options, sample, seed)
+        assert found.records is not None
+        return replace(found, records=replace(found.records, r1=np.full(sample.uniques, np.nan)))
+
+    monkeypatch.setattr(replicate_module, "assess", without_a_number)
+    assert run_trial(TRIALS[0], POPULATIONS["people"]).status == "fault"
+
+
+def test_every_shared_part_of_the_code_is_in_the_key() -> None:
+    root = Path(keyhole.__file__).parent
+    assert all(any(root.glob(pattern)) for pattern in SHARED)
 
 
 def test_a_fit_that_fails_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,9 +136,9 @@ def _best_fitting(trusted: Sequence[RiskAssessment]) -> tuple[str, str]:
     checked = [(found.size_index, found.model) for found in trusted if found.size_index is not None]
     if not checked:
         return trusted[0].model, "It is the first model whose fit raised no alarm."
-    comparable = all(check.criterion is not None for check, _ in checked)
-    judged = [(check.criterion if comparable else check.misfit, check, model) for check, model in checked]
-    _, check, best = min(judged, key=lambda one: one[0] or 0.0)
+    criteria = [check.criterion for check, _ in checked if check.criterion is not None]
+    judged = criteria if len(criteria) == len(checked) else [check.misfit for check, _ in checked]
+    check, best = checked[judged.index(min(judged))]
     words = (
         "could have produced them"
         if check.misfit < 2

@@ -264,7 +264,8 @@ def test_no_cell_is_surer_than_its_class_where_logarithms_are_nothing_but_roundi
     sampler._draw_parameters(state, np.zeros(40, np.int64), sampler._no_counts(), rng)
     assert (state.log_admissible < -1e15).any()
     rows = state.log_theta[possible + sampler.begins[:-1]]
-    assert ((((rows[:, 0] - state.log_admissible) + rows[:, 1]) + rows[:, 2]) + rows[:, 3]).max() > 1.0
+    uncapped = (((rows[:, 0] - state.log_admissible) + rows[:, 1]) + rows[:, 2]) + rows[:, 3]
+    assert (state.log_weight + uncapped).max() > 1.0
     found = sampler.probabilities(state, possible, rng)
     assert found.max() <= 1.0 + 1e-9
     assert found.sum() > 0.5

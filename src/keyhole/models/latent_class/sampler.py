@@ -151,22 +151,9 @@ class LatentClassSampler:
         """The class of each record, cell by cell; the sizes of the classes; their records by level."""
         member = np.empty(tree.records, dtype=np.int64)
         sizes, counts = np.empty(self.classes, dtype=np.int64), self._no_counts()
-        weight, extreme = _weights(state)
+        uniforms = rng.random(tree.records)
         kernels.allocate(
-            tree.rows,
-            tree.depth,
-            tree.counts,
-            np.exp(state.log_theta),
-            state.log_theta,
-            weight,
-            state.log_weight,
-            state.log_admissible,
-            extreme,
-            rng,
-            rng.random(tree.records),
-            member,
-            sizes,
-            counts,
+            tree.rows, tree.depth, tree.counts, *_factors(state), rng, uniforms, member, sizes, counts
         )
         return member, sizes, counts
 
@@ -174,18 +161,7 @@ class LatentClassSampler:
         rows = (cells + self.begins[:-1]).astype(np.int32)
         found = np.empty(len(rows))
         depth = first_difference(rows)
-        weight, extreme = _weights(state)
-        kernels.cell_probabilities(
-            rows,
-            depth,
-            np.exp(state.log_theta),
-            state.log_theta,
-            weight,
-            state.log_weight,
-            state.log_admissible,
-            extreme,
-            found,
-        )
+        kernels.cell_probabilities(rows, depth, *_factors(state), found)
         return found
 
     def trace(self, state: LatentClasses) -> dict[str, float]:
@@ -241,15 +217,17 @@ class LatentClassSampler:
             )  # type: ignore[call-arg]
 
 
-def _weights(state: LatentClasses) -> tuple[Vector, IntVector]:
-    """What each class's product is multiplied by, and the classes for which that is too large.
+def _factors(state: LatentClasses) -> tuple[Vector, Vector, Vector, Vector, Vector, IntVector]:
+    """What the probability of a cell is made of, class by class, plain and in logarithms.
 
-    These have next to no admissible mass, so that neither the factor nor the products it belongs to can be told
-    from infinity and zero.
+    The levels' probabilities; what their product is multiplied by; the shares and the admissible mass that this
+    consists of; and the classes for which it is too large. These have next to no admissible mass, so that neither
+    the factor nor the products it belongs to can be told from infinity and zero.
     """
     extreme = state.log_admissible < EXTREME
     weight = np.exp(np.where(extreme, -np.inf, state.log_weight - state.log_admissible))
-    return weight, np.flatnonzero(extreme)
+    theta = np.exp(state.log_theta)
+    return theta, state.log_theta, weight, state.log_weight, state.log_admissible, np.flatnonzero(extreme)
 
 
 def _normal(weights: Vector) -> Vector:
