@@ -1,4 +1,4 @@
-"""How far is every log p of a sequential logit off together, from population to population? Prints Markdown tables.
+"""How far is every log p of a sequential logit off together, on each population? Prints Markdown tables.
 
 For samples of every real table: the common shift of log p under which expected tau1 + tau2 equal the truth, beside
 what nested subsamples found and what chance alone makes of it. Then the constants of the shift's prior that make

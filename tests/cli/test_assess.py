@@ -106,6 +106,33 @@ def test_every_record_has_a_match_probability_when_asked(keyhole: Keyhole, surve
     assert all(0 < float(row["r2"]) <= 1 / int(row["cell_count"]) for row in found)
 
 
+def test_every_record_has_one_without_naming_a_model(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    out = tmp_path / "records.csv"
+    ran = keyhole(
+        "assess",
+        "--effort",
+        "quick",
+        survey,
+        *KEYS,
+        "--population-size",
+        "45000",
+        "--records",
+        out,
+        "--all-records",
+    )
+    assert ran.status == 0, ran.err
+    assert all(0 < float(row["r2"]) <= 1 / int(row["cell_count"]) for row in rows(out))
+    assert "--all-records" not in ran.err
+
+
+def test_a_model_that_cannot_tell_of_every_record_says_so(keyhole: Keyhole, survey: Path, tmp_path: Path) -> None:
+    out = tmp_path / "records.csv"
+    asked = ("--model", "independence", "--records", out, "--all-records")
+    ran = keyhole("assess", survey, *KEYS, "--population-size", "45000", *asked)
+    assert "independence says nothing of records that are not unique in the sample" in ran.err
+    assert any(not row["r2"] for row in rows(out))
+
+
 def test_weights_give_the_population(keyhole: Keyhole, survey: Path) -> None:
     ran = keyhole("assess", "--effort", "quick", survey, *KEYS, "--weights", "weight", "--json", "-")
     assert ran.status == 0, ran.err

@@ -159,18 +159,25 @@ def deliver(
         private_folder(outputs.folder)
     with private_files(documents):  # they take their places when the last of all is written
         if outputs.records is not None:
-            _write_records(outputs.records, job, comparison)
+            _write_records(outputs, outputs.records, job, comparison)
     if outputs.json == "-":
         sys.stdout.write(result)
     elif not outputs.quiet:
         _show(report, outputs)
 
 
-def _write_records(path: Path, job: Job, comparison: Comparison) -> None:
+def _write_records(outputs: Outputs, path: Path, job: Job, comparison: Comparison) -> None:
     from keyhole.report.records import write_records
 
-    if job.cells_of_records is not None:
-        write_records(path, comparison.chosen or comparison.assessments[0], job.cells_of_records())
+    if job.cells_of_records is None:
+        return
+    found = comparison.chosen or comparison.assessments[0]
+    write_records(path, found, job.cells_of_records())
+    if outputs.all_records and found.records is not None and found.records.r2_every_cell is None:
+        sys.stderr.write(
+            f"--all-records: {found.model} says nothing of records that are not unique in the sample; their risk "
+            "is left empty. Other models do: sequential-logit for one.\n"
+        )
 
 
 def _show(report: Report, outputs: Outputs) -> None:

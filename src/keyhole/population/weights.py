@@ -97,13 +97,17 @@ def pseudo_counts(sample: Sample) -> Vector:
 
 
 def inclusion(sample: Sample) -> Vector:
-    """For each sample unique, the chance that a person of its cell is in the sample: n/N, or 1/w with weights.
+    """For each sample unique, the chance that a person of its cell is in the sample."""
+    return inclusion_by_cell(sample)[sample.table.uniques]
+
+
+def inclusion_by_cell(sample: Sample) -> Vector:
+    """For each occupied cell, the chance that a person of it is in the sample: n/N, or 1/w with weights.
 
     Weights are scaled to add up to the population; one below 1 stands for nobody but the record itself.
     """
     table, people = sample.table, sample.population_size
     weights = mean_weights(table)
     if weights is None or not sample.unsampled_size:
-        return np.full(sample.uniques, sample.sample_size / people)
-    scaled = weights[table.uniques] * (people / (table.counts @ weights))
-    return np.asarray(1.0 / np.maximum(scaled, 1.0))
+        return np.full(table.occupied, sample.sample_size / people)
+    return np.asarray(1.0 / np.maximum(weights * (people / (table.counts @ weights)), 1.0))

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed, UnknownModel
 from keyhole.inference.dependence import Dependence, FindsDependence
-from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, Member, RiskModel
+from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, MatchesEveryRecord, Member, RiskModel
 from keyhole.models.catalogue import model_named
 from keyhole.models.pooled.checks import diagnose
 from keyhole.models.pooled.laws import pooled_laws
@@ -122,6 +122,15 @@ class PooledFit:
     def unsampled(self) -> Iterator[UnsampledCounts]:
         """Laws of every member, as many of each as its share says."""
         return pooled_laws(self.members)
+
+    def mean_match_all(self) -> Vector:
+        """E(1/F | f) of each occupied cell: the members' own, by their shares."""
+        total = np.zeros(self.sample.table.occupied)
+        for member in self.members:
+            if member.share:
+                assert isinstance(member.fit, MatchesEveryRecord)
+                total += member.share * member.fit.mean_match_all()
+        return total
 
     @cached_property
     def dependence(self) -> Dependence:

@@ -25,9 +25,10 @@ from keyhole.models.sequential.order import Order, key_orders
 from keyhole.models.sequential.scatter import UNIT_DEVIATION, Scatter
 from keyhole.models.sequential.screening import MOST_PAIRS
 from keyhole.models.sequential.shift import Shift, shift_of
+from keyhole.numerics.gamma_poisson_match import gamma_poisson_match
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.population.sample import Sample
-from keyhole.population.weights import design_effect, inclusion
+from keyhole.population.weights import design_effect, inclusion, inclusion_by_cell
 from keyhole.progress import Progress, silent
 from keyhole.table.contingency import ContingencyTable
 
@@ -179,6 +180,11 @@ class SequentialLogitFit:
         unique = self.sample.table.uniques
         return CellPosterior.pooled([law.moments[unique] for law in self.laws])
 
+    @property
+    def posterior_of_all(self) -> CellPosterior:
+        """Likewise of all occupied cells."""
+        return CellPosterior.pooled([law.moments for law in self.laws])
+
     @cached_property
     def sides(self) -> tuple[Vector, Vector]:
         """For each unique, the people in and outside of the sample who count for its cell.
@@ -193,6 +199,17 @@ class SequentialLogitFit:
         """One law per draw of the parameters, of the shift and of the scatter."""
         for scores, shift, unit in zip(self.scores, self.shifts, self.units, strict=True):
             yield Scatter(unit).unsampled(self.posterior.log_draw(scores) + shift, *self.sides)
+
+    def mean_match_all(self) -> Vector:
+        """E(1/F | f) of each occupied cell; of cells with several records at the mean of shift and scatter."""
+        counts, people = self.sample.table.counts, self.sample.population_size
+        chance = inclusion_by_cell(self.sample)
+        cells = Scatter.of(self.sample.sample_size).around(self.posterior_of_all, people * chance, counts)
+        mean = people * (1.0 - chance) * np.exp(cells.log_mean + self.shift.mean)
+        match = gamma_poisson_match(counts, cells.shape, mean)
+        if self.sample.uniques:
+            match[self.sample.table.uniques] = np.mean([law.mean_match() for law in self.unsampled()], axis=0)
+        return match
 
     @cached_property
     def dependence(self) -> Dependence:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
@@ -77,8 +77,8 @@ class Scatter:
         rate = self.shape(log_p) + sampled * p
         return NegativeBinomialUnsampled(self.shape(log_p) + 1.0, rate / (rate + trials * p))
 
-    def around(self, cells: CellPosterior, sampled: Vector | int) -> CellPosterior:
-        """The posterior of the scattered probabilities of cells with one record: relative variances add up."""
+    def around(self, cells: CellPosterior, sampled: Vector | int, records: IntVector | int = 1) -> CellPosterior:
+        """The posterior of the scattered probabilities of cells with so many records; relative variances add."""
         shape = self.shape(cells.log_mean)
-        log_factor = np.log((shape + 1.0) / (shape + sampled * np.exp(cells.log_mean)))
-        return CellPosterior(cells.log_mean + log_factor, 1.0 / (1.0 / cells.shape + 1.0 / (shape + 1.0)))
+        log_factor = np.log((shape + records) / (shape + sampled * np.exp(cells.log_mean)))
+        return CellPosterior(cells.log_mean + log_factor, 1.0 / (1.0 / cells.shape + 1.0 / (shape + records)))
