@@ -177,3 +177,11 @@ def test_with_many_models_the_far_ones_have_no_panel_and_that_is_said() -> None:
 def test_coverage_is_doubted_only_where_chance_would_not_explain_it(held: int, number: int, kept: bool) -> None:
     # P(at most 18, 16 of 20) at 95%: 0.26, 0.003; P(0 of 1) = 0.05.
     assert keeps_level(held / number, number) is kept
+
+
+def test_the_json_tells_with_which_settings_each_model_was_tried() -> None:
+    whole = validation({"pitman": 0.0, "independence": 0.1})
+    found = replace(whole, study=replace(whole.study, options={"draws": 50}))
+    results = validation_json(found)["results"]
+    assert isinstance(results, list)
+    assert {one["model"]: one["settings"]["draws"] for one in results} == {"pitman": 50, "independence": 50}

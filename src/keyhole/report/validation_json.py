@@ -1,5 +1,6 @@
 """A validation as JSON, schema 1: what scripts and pipelines read."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
 
 from keyhole.report.json_result import SCHEMA, cells_number, plain
@@ -32,11 +33,11 @@ def validation_json(found: Validation) -> dict[str, object]:
         "planned": found.planned,
         "ended": len(found.results),
         "kappa": KAPPAS.round(6).tolist(),
-        "results": [_result(one) for one in found.measures],
+        "results": [_result(one, study.settings_of(one.model)) for one in found.measures],
     }
 
 
-def _result(one: Measures) -> dict[str, object]:
+def _result(one: Measures, settings: Mapping[str, object]) -> dict[str, object]:
     return {
         "model": one.model,
         "sample_size": one.size,
@@ -54,6 +55,7 @@ def _result(one: Measures) -> dict[str, object]:
         "missed_at_false_positive_rate": plain(one.missed),
         "seconds_per_fit": plain(one.seconds_per_fit),
         "processor_seconds_per_fit": plain(one.processor_seconds_per_fit),
+        "settings": plain(settings),
     }
 
 

@@ -46,6 +46,10 @@ class Study:
         """The models by name, quick ones first."""
         return assessors(self.models)
 
+    def settings_of(self, name: str) -> dict[str, object]:
+        """The settings of one of the models, with the options that it has."""
+        return settings_of(name, options_of(self.assessors, self.options)[name])
+
     def trials(self) -> list[Trial]:
         """Every sample with every model, in an order in which a part of them is useful.
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from keyhole.models.sequential.checks import CHECKED_EFFECT
 from keyhole.models.sequential.joint import fit_joint
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import key_orders
 from keyhole.population.sample import Sample
-from keyhole.population.weights import design_effect, pseudo_counts
+from keyhole.population.weights import design_effect, inclusion, inclusion_by_cell, pseudo_counts
+from keyhole.risk.size_index_check import check_size_index
 from tests.models.sequential.people import dependent_people, sample_of_codes
 
 MODEL = SequentialLogit(orders=1, nested=0, draws=20)
@@ -113,3 +115,28 @@ def test_very_unequal_weights_give_finite_numbers(spread: float) -> None:
 def test_leaving_out_takes_no_more_than_is_there() -> None:
     """The Hessian without a record stays positive, so the loss does."""
     assert (fitted(weighted(2.5)).laws[0].moments[:, 3] > 0).all()
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.05, "good"), (0.6, "caution")])
+def test_weights_that_cost_precision_are_a_caution(spread: float, verdict: str) -> None:
+    sample = weighted(spread)
+    assert (design_effect(sample) < CHECKED_EFFECT) == (verdict == "good")
+    (check,) = (one for one in fitted(sample).diagnostics if one.name == "design_effect")
+    assert check.verdict == verdict
+
+
+def test_a_weighted_file_is_not_compared_with_samples_that_are_not_drawn_like_it() -> None:
+    """Samples from the law of the population differ from the file although the law may be right."""
+    rng = np.random.default_rng(1)
+    assert check_size_index(fitted(weighted(0.0)), rng=rng) is not None
+    assert check_size_index(fitted(weighted(0.6)), rng=rng) is None
+
+
+def test_every_record_is_held_against_the_people_of_its_own_weight() -> None:
+    sample = weighted(0.6)
+    match, chance = fitted(sample).mean_match_all(), inclusion_by_cell(sample)
+    assert np.all((match > 0) & (match <= 1 / sample.table.counts))
+    np.testing.assert_array_equal(inclusion(sample), chance[sample.table.uniques])
+    several = sample.table.counts > 1
+    likely = several & (chance > np.median(chance[several]))
+    assert match[likely].mean() > match[several & ~likely].mean()
