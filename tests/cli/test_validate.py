@@ -56,6 +56,7 @@ class Result(BaseModel):
     missed_at_false_positive_rate: list[Share]
     seconds_per_fit: float | None
     processor_seconds_per_fit: float | None
+    settings: dict[str, object]
 
 
 class Population(BaseModel):
@@ -76,7 +77,7 @@ class Document(BaseModel):
     keyhole: str
     command: Literal["validate"]
     seed: int
-    status: Literal["ok", "failed", "incomplete"]
+    status: Literal["ok", "not-converged", "failed", "incomplete"]
     population: Population
     design: dict[str, object]
     planned: int
@@ -254,3 +255,11 @@ def test_ctrl_c_keeps_what_had_ended_and_the_same_command_goes_on(survey: Path, 
     assert done.returncode == 0, done.stderr
     told = Document.model_validate_json((path.parent / "validation.json").read_text())
     assert told.results[0].replicates == kept
+
+
+@pytest.mark.parametrize("size", ["1,500", "200,1,000", "10,000"])
+def test_a_number_with_a_comma_in_it_is_not_taken_for_two(keyhole: Keyhole, survey: Path, size: str) -> None:
+    ran = keyhole("validate", survey, *CHEAP, "--sample-size", size, "--replicates", "1", "--out", "made")
+    assert ran.status == 2
+    assert "commas separate sizes" in ran.err
+    assert not Path("made").exists()

@@ -150,6 +150,8 @@ def test_what_is_not_there_is_said() -> None:
     assert validation_json(whole)["status"] == "ok"
     lost = validation({"pitman": None})
     assert validation_json(lost)["status"] == "failed"
+    doubted = {trial: replace(one, status="not-converged") for trial, one in whole.results.items()}
+    assert validation_json(replace(whole, results=doubted))["status"] == "not-converged"
     page = Page(render_validation_html(composed(lost)))
     assert page.tags.count("svg") == 0
     assert "No model gave an estimate" in page.text

@@ -76,6 +76,8 @@ def test_a_line_in_the_logarithm_of_the_share_is_followed_a_factor_of_ten() -> N
     )
     assert NestedCheck(points, 0.02).extrapolated()[0] == pytest.approx(0.1 + 0.05 * np.log(0.02))
     assert NestedCheck(points, 1e-6).extrapolated()[0] == pytest.approx(0.1 + 0.05 * np.log(0.01))
+    assert "extrapolated to this sample" in NestedCheck(points, 0.02).diagnostic().words
+    assert "nothing could be extrapolated" in NestedCheck(points[:1], 0.02).diagnostic().words
     assert NestedCheck(points[:1], 0.02).extrapolated() == pytest.approx((0.1 + 0.05 * np.log(0.1), 0.1))
 
 

@@ -1,13 +1,16 @@
 """keyhole validate: how well each model would have done on samples of a population that is known in full."""
 
+import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from keyhole.cli import options
+from keyhole.errors import InputError
 
 JOURNAL = "journal.jsonl"
 
@@ -119,7 +122,7 @@ def validate(
         Asked(
             population=population,
             keys=tuple(names(*keys)),
-            sizes=tuple(names(*sample_size)),
+            sizes=tuple(_sizes(sample_size)),
             models=tuple(names(*models)),
             replicates=replicates,
             design=designs[design],
@@ -134,6 +137,19 @@ def validate(
     )
     if status:
         raise typer.Exit(status)
+
+
+def _sizes(texts: Sequence[str]) -> list[str]:
+    """The sizes, which commas separate; 1,500 would be samples of 1 and of 500 records, and nobody means that."""
+    from keyhole.cli.job import names
+
+    for text in texts:
+        if grouped := re.search(r"(?<!\d)\d{1,2},\d{3}(?!\d)", text):
+            raise InputError(
+                f"--sample-size: commas separate sizes, so {grouped[0]} is unclear; write "
+                f"{grouped[0].replace(',', '')}, or give the option once for each size."
+            )
+    return names(*texts)
 
 
 def _processors() -> int:

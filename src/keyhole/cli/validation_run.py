@@ -106,6 +106,7 @@ def run_validation(asked: Asked, workers: Workers, destination: Destination, *, 
     try:
         with _telling(destination.quiet) as ended:
             found = validate(study, people, journal=journal, workers=workers, ended=ended)
+        _deliver(found, loaded.source, told, destination, command)
     except KeyboardInterrupt:
         kept = (
             f"fits that had ended are kept: the same command with --out {destination.folder} goes on"
@@ -114,7 +115,6 @@ def run_validation(asked: Asked, workers: Workers, destination: Destination, *, 
         )
         print(f"keyhole: interrupted; {kept}", file=sys.stderr)
         return INTERRUPTED
-    _deliver(found, loaded.source, told, destination, command)
     return 0 if found.trusted else UNTRUSTED
 
 

@@ -20,7 +20,7 @@ def validation_json(found: Validation) -> dict[str, object]:
         "keyhole": version("keyhole"),
         "command": "validate",
         "seed": study.seed,
-        "status": "ok" if found.trusted else "failed" if found.complete else "incomplete",
+        "status": found.status,
         "population": {
             "size": len(found.population),
             "keys": [key.name for key in table.keys],

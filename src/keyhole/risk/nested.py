@@ -81,10 +81,11 @@ class NestedCheck:
         error, deviation = self.extrapolated()
         value = float(np.expm1(error))
         shown = ", ".join(f"{np.expm1(point.log_error(0)):+.0%} in {point.share:.0%}" for point in self.points)
-        words = (
-            f"With the sample as the population, tau1 of subsamples was off by {shown} of it; extrapolated to "
-            f"this sample {value:+.0%}."
-        )
+        words = f"With the sample as the population, tau1 of subsamples was off by {shown} of it; "
+        if len(self.points) > 1:
+            words += f"extrapolated to this sample {value:+.0%}."
+        else:
+            words += "smaller ones have too few uniques, so that nothing could be extrapolated."
         grave = abs(value) > LARGE and abs(error) > CLEAR * deviation
         return Diagnostic(NESTED_ERROR, value, "caution" if grave else "good", words)
 

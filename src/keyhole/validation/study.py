@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from keyhole.errors import InputError
 from keyhole.models.catalogue import CATALOGUE
@@ -87,9 +87,17 @@ class Validation:
         return tuple(sorted(measure(self.results), key=lambda one: (one.size, place[one.model])))
 
     @property
+    def status(self) -> Literal["ok", "not-converged", "failed", "incomplete"]:
+        """``ok`` if everything that was asked for has an answer that its model stands by; else what is worst."""
+        if not self.complete:
+            return "incomplete"
+        if any(one.failed for one in self.measures):
+            return "failed"
+        return "not-converged" if any(one.not_converged for one in self.measures) else "ok"
+
+    @property
     def trusted(self) -> bool:
-        """Whether everything that was asked for has an answer that its model stands by."""
-        return self.complete and not any(one.failed or one.not_converged for one in self.measures)
+        return self.status == "ok"
 
 
 def validate(

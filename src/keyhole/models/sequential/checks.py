@@ -170,9 +170,12 @@ def _shift(shift: Shift) -> Diagnostic:
 
 def _weights(sample: Sample) -> Diagnostic:
     effect = design_effect(sample)
+    cost = "hardly any precision"
+    if effect >= CHECKED_EFFECT:
+        cost = f"as much precision as dropping all but 1 in {effect:.2g} records"
     words = (
-        f"Survey weights enter as a pseudo-likelihood; they cost as much precision as dropping all but "
-        f"1 in {effect:.2g} records (design effect {effect:.2f}). Clustering is not accounted for."
+        f"Survey weights enter as a pseudo-likelihood; they cost {cost} (design effect {effect:.2f}). Clustering "
+        "is not accounted for."
     )
     if effect >= CHECKED_EFFECT:
         words += (
