@@ -143,3 +143,9 @@ def test_sizes_are_numbers_or_percentages() -> None:
     for wrong in ("0", "5000", "-3", "many", "110%", "0.001%", ""):
         with pytest.raises(InputError, match=r"sample"):
             sample_size(wrong, 4000)
+
+
+def test_a_design_tells_whether_models_get_weights() -> None:
+    assert Stratified(("K",)).settings["weighted"] is False
+    assert Stratified(("K",), "equal").settings["weighted"] is True
+    assert Stratified(("K",), "equal", weighted=False).settings["weighted"] is False

@@ -82,7 +82,12 @@ class Stratified:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        return {"design": "stratified", **asdict(self), "columns": list(self.columns)}
+        told = {"columns": list(self.columns), "weighted": self.gives_weights}
+        return {"design": "stratified", **asdict(self), **told}
+
+    @property
+    def gives_weights(self) -> bool:
+        return self.weighted and self.allocation == "equal"
 
     def draw(self, population: KnownPopulation, size: int, *, rng: Generator) -> Drawn:
         stratum = population.strata(self.columns)
@@ -94,8 +99,7 @@ class Stratified:
         chosen = np.concatenate(
             [rng.choice(np.flatnonzero(stratum == h), n, replace=False) for h, n in enumerate(taken)]
         )
-        differs = self.allocation == "equal" and self.weighted
-        return Drawn(chosen, np.repeat(people / np.maximum(taken, 1), taken) if differs else None)
+        return Drawn(chosen, np.repeat(people / np.maximum(taken, 1), taken) if self.gives_weights else None)
 
 
 def proportional(people: IntVector, size: int, rng: Generator) -> IntVector:
