@@ -99,7 +99,7 @@ def study(place: tuple[int, str, str]) -> Needed:
     with own_threads_only():
         fit = model_named("sequential-logit").fit(sample, rng=np.random.default_rng(FIRST_SEED + seed))
     assert isinstance(fit, SequentialLogitFit)
-    cells = Scatter.of(records).around(fit.posterior, records)
+    cells = Scatter().around(fit.posterior, records)
 
     def risks(shift: float) -> Vector:
         law = cells.unsampled(people - records, shift)

@@ -2,14 +2,15 @@
 
     python scripts/validate_real_tables.py --journal FILE [--models all|A,B] [--tables NAMES] [--sizes 1000,5%]
         [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S]
-        [--model-option hdp.max_seconds=600] [--zeros]
+        [--model-option hdp.max_seconds=600] [--zeros] [--keep]
 
 Sample r of a table is drawn as its SOURCE.md says, with seed r. Every table and size gets its first replicates of
 a model before any gets its last, quick models first, so a run that is stopped early is useful; replicates are
 remembered in the journal, and the same command goes on. --jobs 0 prints what is remembered and fits nothing.
 Models that take longer than --slow-seconds a fit get --slow-replicates only. Populations that are not on this
 machine are skipped. With --zeros: only the tables whose structural zeros are declared, with and without these.
-Progress is on stderr.
+With --keep the rows also go into docs/reference/real-populations.csv, in the place of those from no more samples,
+and the page beside it is written anew. Progress is on stderr.
 """
 
 import argparse
@@ -23,6 +24,8 @@ from pathlib import Path
 from time import monotonic
 
 import numpy as np
+from real_results import EXPLAINED, HEAD, RULE, STORE, Row, keep_rows
+from real_results_page import PAGE, page
 from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, WITH_ZEROS, ZEROS, is_here, named_population
 
 import keyhole
@@ -31,26 +34,11 @@ from keyhole.models.catalogue import CATALOGUE
 from keyhole.validation.assessor import assessors, slowness
 from keyhole.validation.in_words import ending_in_words
 from keyhole.validation.journal import Journal
-from keyhole.validation.measures import Measures, TauMeasures, measure
+from keyhole.validation.measures import measure
 from keyhole.validation.population import KnownPopulation
 from keyhole.validation.replicate import Replicate, Trial
 from keyhole.validation.runner import Workers, in_turn, run_trials
 from keyhole.validation.sizes import sample_sizes
-
-HEAD = (
-    "| table | n | model | replicates | failed | not converged"
-    " | true tau1 | bias | error | due | covered | true tau2 | bias | error | due | covered | AUC | seconds |"
-)
-RULE = "|---" * 18 + "|"
-MEDIAN_ERROR = 0.6745 / (2 * 1.96)
-"""The median absolute error of a normal law, over the width of its 95% interval."""
-
-EXPLAINED = (
-    "true: median over the samples; bias: mean estimate over mean truth - 1; error: median absolute relative "
-    "error; due: what it would be for normal errors that intervals of the mean width hold in 95%; covered: share "
-    "of 95% intervals that hold the truth; AUC: of r1, mean; seconds: median processor time of a fit and its "
-    "risk. Fits that did not converge are in all measures."
-)
 
 
 def main() -> None:
@@ -62,12 +50,28 @@ def main() -> None:
     keys = [trial.key(populations[trial.population]) for trial in results]
     print(provenance(journal, keys))
     print(f"\n{EXPLAINED}\n\n{HEAD}\n{RULE}")
+    found = rows(options, populations, results, journal)
+    for one in found:
+        print(one.line)
+    if options.keep:
+        PAGE.write_text(page(keep_rows(found, STORE)), encoding="utf-8")
+
+
+def rows(
+    options: argparse.Namespace,
+    populations: dict[str, KnownPopulation],
+    results: dict[Trial, Replicate],
+    journal: Journal,
+) -> list[Row]:
+    """A row for each table, size and model, with the origin of its last replicate."""
     order = {name: place for place, name in enumerate(CATALOGUE)}
-    rows = measure(results)
-    for name in options.tables:
-        own = [one for one in rows if one.population == name]
-        for one in sorted(own, key=lambda one: (one.size, order[one.model])):
-            print(row(one))
+    last = {(trial.population, trial.size, trial.model): trial for trial in results}
+    found = []
+    for one in measure(results):
+        trial = last[one.population, one.size, one.model]
+        origin = journal.origin_of(trial.key(populations[one.population]))
+        found.append(Row.of(one, " ".join(f"{name}={value}" for name, value in trial.options), origin))
+    return sorted(found, key=lambda row: (options.tables.index(row.table), row.n, order[row.model]))
 
 
 def arguments() -> argparse.Namespace:
@@ -85,6 +89,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes; 0 to print what is remembered")
     parser.add_argument("--max-seconds", type=float, help="begin no fit after so long")
+    parser.add_argument("--keep", action="store_true", help="put the rows into the documentation")
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="where the populations are")
     options = parser.parse_args()
     options.tables = options.tables.split(",")
@@ -148,27 +153,6 @@ def trial(options: argparse.Namespace, name: str, size: int, model: str, seed: i
 
 def tell(trial: Trial, replicate: Replicate, done: int, total: int) -> None:
     print(f"{done}/{total} {ending_in_words(trial, replicate)}", file=sys.stderr, flush=True)
-
-
-def row(one: Measures) -> str:
-    """One line of the table."""
-    start = [one.population, f"{one.size:,}", one.model, str(one.replicates), str(one.failed)]
-    if one.tau1 is None or one.tau2 is None:
-        return f"| {' | '.join(start)} |" + " |" * 13
-    auc = "" if one.auc_r1 is None else f"{one.auc_r1:.3f}"
-    cells = [*start, str(one.not_converged), *columns(one.tau1), *columns(one.tau2), auc]
-    return f"| {' | '.join(cells)} | {one.processor_seconds_per_fit:.1f} |"
-
-
-def columns(tau: TauMeasures) -> list[str]:
-    due = MEDIAN_ERROR * tau.mean_width / tau.median_truth if tau.median_truth else float("nan")
-    return [
-        f"{tau.median_truth:,.0f}",
-        f"{tau.relative_bias:+.1%}",
-        f"{tau.median_abs_relative_error:.1%}",
-        f"{due:.1%}",
-        f"{tau.coverage:.0%}",
-    ]
 
 
 def origin() -> dict[str, str]:

@@ -15,6 +15,7 @@ from keyhole.models.sequential.fitting import (
     FittedConditional,
     _newton,
     fit_conditional,
+    prior_rates,
 )
 from tests.models.sequential.people import conditionals_of, sample_of_codes, some_sample
 
@@ -35,14 +36,15 @@ def log_evidence(data: Conditional, theta: Vector, penalty: Vector) -> float:
     value += 0.5 * (data.levels - 1) * np.log(ridge).sum()
     value += 0.5 * np.linalg.slogdet(DenseCurvature(data, mode, ridge).covariance)[1]
     # A Gamma prior of log lambda, as the update rule has it.
-    return float(value + 0.5 * PRIOR_SHAPE * (np.log(penalty[1:]) - penalty[1:]).sum())
+    prior = PRIOR_SHAPE * np.log(penalty) - prior_rates(data) * penalty
+    return float(value + 0.5 * prior[1:].sum())
 
 
 def test_penalties_are_stationary(fits: list[FittedConditional]) -> None:
     for fit in fits:
         starts = fit.data.offsets[:-1]
         squares = np.add.reduceat((fit.coefficients**2).sum(axis=1), starts)
-        charged = fit.penalty * (squares + PRIOR_SHAPE)
+        charged = fit.penalty * (squares + prior_rates(fit.data))
         determined = fit.determined + PRIOR_SHAPE
         free = (fit.penalty > LOWEST_PENALTY) & (fit.penalty < 100)
         assert fit.penalty[0] == INTERCEPT_PENALTY

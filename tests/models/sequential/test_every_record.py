@@ -39,7 +39,7 @@ def deviations(known: list[tuple[SequentialLogitFit, IntVector]], matches: list[
         counts = fit.sample.table.counts
         several = counts > 1
         off += float((match - 1.0 / people)[several].sum())
-        cells = Scatter.of(SAMPLED).around(fit.posterior_of_all, SAMPLED, counts)
+        cells = Scatter().around(fit.posterior_of_all, SAMPLED, counts)
         law, rng = cells.unsampled(PEOPLE - SAMPLED), np.random.default_rng(1)
         variance += float(np.var([(1.0 / (counts + law.draw(rng)))[several].sum() for _ in range(400)]))
     return off / float(np.sqrt(variance))
@@ -56,7 +56,7 @@ def test_who_takes_them_for_uniques_is_noticed(known: list[tuple[SequentialLogit
     wrong = []
     for fit, _ in known:
         sample = fit.sample
-        cells = Scatter.of(sample.sample_size).around(fit.posterior_of_all, sample.sample_size)
+        cells = Scatter().around(fit.posterior_of_all, sample.sample_size)
         mean = sample.unsampled_size * np.exp(cells.log_mean)
         wrong.append(gamma_poisson_match(np.ones(len(mean), dtype=np.int64), cells.shape, mean))
     assert abs(deviations(known, wrong)) > 4

@@ -26,7 +26,7 @@ def law_of(sample: Sample, turn: int = 0, **options: object) -> JointLaw:
 
 def test_all_interactions_reproduce_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three keys, the last one given both others jointly, no ridge: every cell gets its share of the records."""
-    monkeypatch.setattr("keyhole.models.sequential.screening.joint_scores", lambda *_: {(0, 1): 1.0})
+    monkeypatch.setattr("keyhole.models.sequential.screening.joint_scores", lambda *_: {(0, 1): 2.0})
     codes = dependent_people(20_000, (4, 3, 2), rng=np.random.default_rng(2))
     sample = sample_of_codes(codes, 10**6, (4, 3, 2))
     assert sample.table.occupied == 24

@@ -27,8 +27,11 @@ INTERCEPT_PENALTY = 1e-6
 START_PENALTY, START_PAIR_PENALTY = 1.0, 10.0
 LOWEST_PENALTY, HIGHEST_PENALTY = 1e-4, 1e6
 
-PRIOR_SHAPE = 0.1
-"""Twice the shape, and twice the rate, of the Gamma prior of each penalty."""
+PRIOR_SHAPE, PRIOR_RATE, PAIR_RATE = 0.1, 0.1, 0.01
+"""Twice the shape and twice the rate of the Gamma prior of each penalty, the rate of three-way terms last.
+
+Of a block of P coefficients that are all zero, and about each of which the data say h, the penalty ends where
+(rate * penalty - shape) (h + penalty)^2 = P h^2: the smaller the rate, the less of what is chance stays in it."""
 
 ROUNDS, DRAFT_ROUNDS, ROUND_TOLERANCE = 5, 2, 0.05
 """Updates of the penalties, in a draft too, and the change of log penalty at which they stop.
@@ -198,9 +201,15 @@ def _ascent(data: Conditional, theta: Vector, ridge: Vector) -> tuple[float, Vec
 def _update(data: Conditional, theta: Vector, penalty: Vector, curvature: Curvature) -> Vector:
     squares = np.add.reduceat((theta**2).sum(axis=1), data.offsets[:-1])
     determined = np.maximum(_sizes(data) - penalty * curvature.traces(), 0.0)
-    updated = np.clip((determined + PRIOR_SHAPE) / (squares + PRIOR_SHAPE), LOWEST_PENALTY, HIGHEST_PENALTY)
+    updated = (determined + PRIOR_SHAPE) / (squares + prior_rates(data))
+    updated = np.clip(updated, LOWEST_PENALTY, HIGHEST_PENALTY)
     updated[0] = INTERCEPT_PENALTY
     return np.asarray(updated)
+
+
+def prior_rates(data: Conditional) -> Vector:
+    """Twice the rate of the prior of each block's penalty."""
+    return np.array([PAIR_RATE if len(block.keys) == 2 else PRIOR_RATE for block in data.blocks])
 
 
 def _log_margin(data: Conditional) -> Vector:

@@ -22,7 +22,7 @@ from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import Order, key_orders
-from keyhole.models.sequential.scatter import UNIT_DEVIATION, Scatter
+from keyhole.models.sequential.scatter import UNIT, UNIT_DEVIATION, Scatter
 from keyhole.models.sequential.screening import MOST_PAIRS
 from keyhole.models.sequential.shift import Shift, shift_of
 from keyhole.numerics.gamma_poisson_match import gamma_poisson_match
@@ -100,7 +100,7 @@ class SequentialLogit:
         draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
         scores = joint_scores(laws, unique, draws, rng)
         shifts = shift.mean + shift.deviation * _symmetric(len(scores), rng)
-        units = Scatter.of(sample.sample_size).unit * np.exp(UNIT_DEVIATION * _symmetric(len(scores), rng))
+        units = UNIT * np.exp(UNIT_DEVIATION * _symmetric(len(scores), rng))
         standard = self == SequentialLogit()
         return SequentialLogitFit(sample, observed, tuple(laws), shift, scores, shifts, units, standard)
 
@@ -204,7 +204,7 @@ class SequentialLogitFit:
         """E(1/F | f) of each occupied cell; of cells with several records at the mean of shift and scatter."""
         counts, people = self.sample.table.counts, self.sample.population_size
         chance = inclusion_by_cell(self.sample)
-        cells = Scatter.of(self.sample.sample_size).around(self.posterior_of_all, people * chance, counts)
+        cells = Scatter().around(self.posterior_of_all, people * chance, counts)
         mean = people * (1.0 - chance) * np.exp(cells.log_mean + self.shift.mean)
         match = gamma_poisson_match(counts, cells.shape, mean)
         if self.sample.uniques:
@@ -251,7 +251,7 @@ class SequentialLogitFit:
         found = []
         for law in self.laws:
             own = CellPosterior.pooled([law.moments[unique]])
-            cells = Scatter.of(self.sample.sample_size).around(own, sampled)
+            cells = Scatter().around(own, sampled)
             alone = cells.unsampled(trials, self.shift.mean)
             shifted = cells.unsampled(trials, self.shift.mean + self.shift.deviation)
             for risk, moved in (

@@ -3,11 +3,10 @@ r"""How cells scatter around the law: what no term of the model explains.
 The true probability of a cell is the law's times :math:`\theta_k \sim \mathrm{Gamma}(\alpha_k, \alpha_k)` of
 mean one over all cells and of a variance that rises as cells get rare,
 
-.. math:: 1/\alpha_k = \sqrt{p_1 / p_k}, \qquad p_1 = u\,(n_0/n)^{1/3}.
+.. math:: 1/\alpha_k = \sqrt{p_1 / p_k}.
 
-The larger the sample the more terms enter the law, and the less is left to the factor. In a cell with f records
-:math:`\theta_k \sim \mathrm{Gamma}(\alpha_k + f, \alpha_k + n p_k)`: a rare cell that was seen is a crowded one
-more often than not. The unsampled count is then negative binomial.
+In a cell with f records :math:`\theta_k \sim \mathrm{Gamma}(\alpha_k + f, \alpha_k + n p_k)`: a rare cell that was
+seen is a crowded one more often than not. The unsampled count is then negative binomial.
 """
 
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
-STANDARD_SIZE, UNIT, POWER = 10_000, 5e-8, 1 / 3
-"""n_0, u and the power of n_0/n: of one size on samples of seven tables of two populations, from 1,000 records on
-(``docs/explanation/sequential-logit.md`` shows the study)."""
+UNIT = 2.5e-8
+"""p_1: of one size on samples of seven tables of two populations (``docs/explanation/sequential-logit.md`` shows the
+study)."""
 
 UNIT_DEVIATION = 0.6
 """Of the logarithm of the unit between populations: that of one is within a factor of two of another's."""
@@ -40,18 +39,7 @@ class Scatter:
         The probability p_1 at which the variance of the factor is one.
     """
 
-    unit: float
-
-    @classmethod
-    def of(cls, records: int, unit: float = UNIT, power: float = POWER) -> "Scatter":
-        """What a sample of that many records leaves unexplained.
-
-        Examples
-        --------
-        >>> [float(f"{Scatter.of(records).unit:.2g}") for records in (1_250, 10_000, 80_000)]
-        [1e-07, 5e-08, 2.5e-08]
-        """
-        return cls(unit * (STANDARD_SIZE / max(records, 1)) ** power)
+    unit: float = UNIT
 
     def shape(self, log_p: Vector) -> Vector:
         """alpha at given log probabilities.

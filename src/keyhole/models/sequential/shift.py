@@ -118,7 +118,7 @@ def _subsample(
     unique = taken[taken > 0] == 1
     population = counts[taken > 0][unique]
     truth = float((population == 1).sum() + (1.0 / population).sum())
-    return _Run(Scatter.of(size).around(CellPosterior.pooled([law.moments[unique]]), size), truth)
+    return _Run(Scatter().around(CellPosterior.pooled([law.moments[unique]]), size), truth)
 
 
 def _solve(runs: Sequence[_Run], unsampled: int) -> float:

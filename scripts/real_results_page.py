@@ -1,0 +1,141 @@
+"""The page of results on real populations: models by tables for each size, and where rows come from."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from real_results import EXPLAINED, HEAD, RULE, Row
+from real_tables import DECLARED, ROOT, WITH_ZEROS
+
+from keyhole.models.catalogue import CATALOGUE
+
+PAGE = ROOT / "docs" / "reference" / "real-populations.md"
+
+INTRODUCTION = """# Models on real populations
+
+How far each model is from the truth on seven tables of two populations: people of the US Current
+Population Survey (kdd) and of the household survey of Argentina (eph), by the keys that
+`scripts/real_tables.py` lists. Sample r of a table is drawn with seed r = 1, 2, ...
+
+`python scripts/validate_real_tables.py --keep` draws the samples, fits every model to them, puts
+the rows into [`real-populations.csv`](real-populations.csv) and writes this page from them;
+`--models`, `--tables` and `--sizes` do a part of it.
+"""
+
+MATRICES = """Median absolute relative error, and the share of 95% intervals that hold the truth. † more than half
+of the fits say that they are not to be trusted (chains that had not met); *none*: the model could
+not be fitted; an empty place: not run. *Samples* is how many were fitted, the fewest and the most
+over the tables; *seconds* the median processor time of a fit, likewise."""
+
+ZEROS = """Combinations that nobody in the population has, for a reason, declared or not. The rules are in
+`scripts/real_tables.py`.
+"""
+
+ORIGINS = """By the commit whose code made them. Options are those that are not the model's own: limits of
+chains, which would else have run for minutes on each sample.
+"""
+
+
+def page(rows: Sequence[Row]) -> str:
+    """Everything that is kept."""
+    plain = [row for row in rows if row.table in DECLARED]
+    sizes = sizes_of(plain)
+    return "\n".join(
+        [
+            INTRODUCTION,
+            EXPLAINED,
+            "\n## auto\n",
+            *table([row for row in plain if row.model == "auto"]),
+            "\n## Every model\n",
+            MATRICES,
+            *(line for title, records in sizes for line in matrices(title, records, plain)),
+            "\n## With and without structural zeros\n",
+            ZEROS,
+            *table(with_and_without(rows)),
+            "\n## Where the numbers come from\n",
+            ORIGINS,
+            *origins(rows),
+            "",
+        ]
+    )
+
+
+def table(rows: Iterable[Row]) -> list[str]:
+    """Rows with all of their columns."""
+    return [HEAD, RULE, *(row.line for row in rows)]
+
+
+def with_and_without(rows: Sequence[Row]) -> list[Row]:
+    """Rows for which there are both: with structural zeros and without."""
+
+    def plain(row: Row) -> tuple[str, int, str]:
+        return row.table.removesuffix(WITH_ZEROS), row.n, row.model
+
+    both = {plain(row) for row in rows if row.table.endswith(WITH_ZEROS)}
+    chosen = [row for row in rows if plain(row) in both]
+    return sorted(chosen, key=lambda row: (DECLARED.index(plain(row)[0]), row.n, row.model, row.table))
+
+
+def sizes_of(rows: Sequence[Row]) -> list[tuple[str, dict[str, int]]]:
+    """The sizes, with the number of records each has in every table: one that few tables share is a percentage."""
+    own = {name: {row.n for row in rows if row.table == name} for name in DECLARED}
+    every = sorted(set().union(*own.values()))
+    common = [size for size in every if sum(size in sizes for sizes in own.values()) > len(own) / 2]
+    found = [(f"{size:,} records", dict.fromkeys(own, size)) for size in common]
+    shares = {name: max(sizes - set(common)) for name, sizes in own.items() if sizes - set(common)}
+    return [*found, ("5% of the population", shares)] if shares else found
+
+
+def matrices(title: str, records: Mapping[str, int], rows: Sequence[Row]) -> list[str]:
+    """Errors and coverage of tau1, then of tau2, for samples of one size: a line for each model."""
+    at = {row.place: row for row in rows}
+    lines = []
+    for tau in ("tau1", "tau2"):
+        lines += [f"\n### {title}: {tau}\n", f"| model | {' | '.join(DECLARED)} | samples | seconds |"]
+        lines.append("|---" * (len(DECLARED) + 3) + "|")
+        for model in CATALOGUE:
+            found = [at.get((name, records.get(name, 0), model)) for name in DECLARED]
+            ran = [row for row in found if row is not None]
+            if not ran:
+                continue
+            seconds = [row.seconds for row in ran if row.seconds is not None]
+            cells = [*(cell(row, tau) for row in found), span([row.replicates for row in ran], "{:.0f}".format)]
+            lines.append(f"| {model} | {' | '.join(cells)} | {span(seconds, '{:.1f}'.format)} |")
+    return lines
+
+
+def cell(row: Row | None, tau: str) -> str:
+    """One model on one table.
+
+    Examples
+    --------
+    >>> cell(None, "tau1")
+    ''
+    """
+    if row is None:
+        return ""
+    found = row.tau1 if tau == "tau1" else row.tau2
+    if found is None:
+        return "none"
+    doubt = " †" if 2 * row.not_converged > row.replicates - row.failed else ""
+    return f"{found.error:.1%}, {found.covered:.0%}{doubt}"
+
+
+def span(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """The least and the most of some values, once if they look alike."""
+    if not values:
+        return ""
+    ends = dict.fromkeys([shown(min(values)), shown(max(values))])
+    return " to ".join(ends)
+
+
+def origins(rows: Sequence[Row]) -> list[str]:
+    """How many rows of each model which code made, when and where."""
+    groups: dict[tuple[int, str, str, str, str, str], list[Row]] = {}
+    place = {name: number for number, name in enumerate(CATALOGUE)}
+    for row in rows:
+        told = f"`{row.options}`" if row.options else ""
+        group = (place[row.model], row.model, told, row.commit, row.date, row.machine)
+        groups.setdefault(group, []).append(row)
+    lines = ["| model | options | commit | date | machine | rows | samples |", "|---" * 7 + "|"]
+    for (_, *told), own in sorted(groups.items()):
+        lines.append(f"| {' | '.join(told)} | {len(own)} | {sum(row.replicates for row in own):,} |")
+    return lines
