@@ -19,8 +19,8 @@ from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
 UNIT = 2.5e-8
-"""p_1: of one size on samples of seven tables of two populations (``docs/explanation/sequential-logit.md`` shows the
-study)."""
+"""p_1: of one size on samples of seven tables of two populations (study in
+``docs/explanation/sequential-logit.md``)."""
 
 UNIT_DEVIATION = 0.6
 """Of the logarithm of the unit between populations: that of one is within a factor of two of another's."""
