@@ -8,6 +8,7 @@ from pathlib import Path
 
 import keyhole
 from keyhole.inference.chain_settings import ChainSettings
+from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import CATALOGUE, model_named
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import assess_risk
@@ -30,6 +31,9 @@ SHARED = (
 
 POOLED: Mapping[str, tuple[str, ...]] = {"auto": ("sequential-logit", "latent-class")}
 """Models that are made of others."""
+
+ALONE: Mapping[str, object] = {"second_opinion": False}
+"""Options of a pool under which it says the same and runs no model that has no say in it."""
 
 SLOWER = ("auto", "sequential-logit", "lasso", "skinner-shlomo")
 """Models without chains of their own that take seconds or minutes."""
@@ -57,12 +61,17 @@ def settings_of(name: str, options: Mapping[str, object] | None = None) -> dict[
     UnknownModel
         There is no such model, or it has no such option.
     """
-    return dict(model_named(name, **(options or {})).settings)
+    return dict(_model(name, options or {}).settings)
 
 
 def assess(name: str, options: Mapping[str, object], sample: Sample, seed: int) -> RiskAssessment:
     """What a model says of a sample."""
-    return assess_risk(model_named(name, **options), sample, seed=seed)
+    return assess_risk(_model(name, options), sample, seed=seed)
+
+
+def _model(name: str, options: Mapping[str, object]) -> RiskModel:
+    """The model, without answers beside its own: nobody looks at them here."""
+    return model_named(name, **({**ALONE, **options} if name == "auto" else options))
 
 
 @cache

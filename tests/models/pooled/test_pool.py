@@ -14,7 +14,7 @@ from keyhole.inference.track_record import TrackRecord, good_record
 from keyhole.models.catalogue import model_named
 from keyhole.models.pooled.checks import diagnose
 from keyhole.models.pooled.laws import numbers_of, pooled_laws
-from keyhole.models.pooled.model import Pooled
+from keyhole.models.pooled.model import TRIAL_SWEEPS, Pooled, PooledFit
 from keyhole.models.pooled.shares import bootstrapped_shares, shares_of
 from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
@@ -171,6 +171,60 @@ def test_a_quick_pool_is_the_sequential_logit_with_every_claim_of_its_own() -> N
     assert (found.tau1, found.tau2, found.size_index) == (alone.tau1, alone.tau2, alone.size_index)
     assert found.dependence is not None
     assert found.size_index is not None
+
+
+@dataclass(frozen=True)
+class ToyChains:
+    """A model with chains: how well it predicts, and how its run ends."""
+
+    log_density: float = -5.0
+    ends: type[Toy] = Toy
+    most_sweeps: int = 1000
+    name: str = "toy-chains"
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> Fit:
+        return self.ends(sample, 1e-6 * self.most_sweeps, self.log_density)
+
+
+def fitted_pool(other: ToyChains, monkeypatch: pytest.MonkeyPatch, **options: object) -> PooledFit:
+    monkeypatch.setattr(Pooled, "models", lambda self, sample: (ToyModel(), other))
+    pool = Pooled(**options)  # type: ignore[arg-type]
+    return pool.fit(typical_sample(), rng=np.random.default_rng(1))
+
+
+def test_a_model_far_behind_in_its_trial_has_no_say_and_is_a_second_opinion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worse, near = ToyChains(-5.2), ToyChains(-5.0)
+    found = fitted_pool(worse, monkeypatch)
+    gap = 0.2 * found.sample.sample_size
+    assert found.behind == pytest.approx({"toy-chains": gap})
+    assert [member.share for member in found.members] == [1.0, 0.0]
+    # The run that is shown went on to its end.
+    assert isinstance(found.members[1].fit, Toy)
+    assert found.members[1].fit.probability == pytest.approx(1e-3)
+    assert f"by {gap:,.0f} in all" in found.diagnostics[0].words
+    alone = fitted_pool(worse, monkeypatch, second_opinion=False)
+    assert [member.model.name for member in alone.members] == ["toy"]
+    both = fitted_pool(near, monkeypatch, second_opinion=False)
+    assert not both.behind
+    assert [member.share for member in both.members] == pytest.approx([0.5, 0.5])
+    # With every effort no trial is held: the end decides.
+    assert not fitted_pool(worse, monkeypatch, effort="thorough").behind
+
+
+def test_an_interrupted_trial_is_heard_and_nothing_is_run_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fitted_pool(ToyChains(-5.0, Interrupted), monkeypatch)
+    assert isinstance(found.members[1].fit, Interrupted)
+    assert found.members[1].fit.probability == pytest.approx(1e-6 * TRIAL_SWEEPS["normal"])
+    assert [check.value for check in found.diagnostics if check.name == "ending"] == ["interrupted"]
+
+
+def test_without_second_opinions_the_answer_is_the_same_to_the_digit() -> None:
+    sample = typical_sample()
+    with_it, without = (assess_risk(Pooled(second_opinion=asked), sample, seed=3) for asked in (True, False))
+    assert (with_it.tau1, with_it.tau2) == (without.tau1, without.tau2)
 
 
 def test_efforts_differ_in_the_length_of_chains_not_in_the_clock() -> None:

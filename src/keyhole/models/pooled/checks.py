@@ -1,6 +1,7 @@
 """What is to be said of a pool: whose word counts how much, how far they agree, and what worries them."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from keyhole.inference.fit import Diagnostic, Member
 from keyhole.inference.track_record import TRACK_RECORD, UNTRIED
@@ -12,9 +13,11 @@ MINOR = 0.2
 """Shares below this are too small for a doubt about their model to be one about the pool."""
 
 
-def diagnose(members: Sequence[Member], failures: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """The shares, what could not be fitted, the members' own checks and the pool's record."""
-    found = [_shares(members)]
+def diagnose(
+    members: Sequence[Member], failures: Mapping[str, str], behind: Mapping[str, float] = MappingProxyType({})
+) -> tuple[Diagnostic, ...]:
+    """The shares, what could not be fitted or is out, the members' own checks and the pool's record."""
+    found = [_shares(members, behind)]
     found += [
         Diagnostic(
             f"failed_{name}", "failed", "caution", f"{name} could not be fitted and is not in the pool: {why}"
@@ -35,8 +38,16 @@ def _record(members: Sequence[Member]) -> tuple[Diagnostic, ...]:
     return own if members[0].share > 1.0 - MINOR or not own else (UNTRIED,)
 
 
-def _shares(members: Sequence[Member]) -> Diagnostic:
+def _shares(members: Sequence[Member], behind: Mapping[str, float]) -> Diagnostic:
     names = [member.model.name for member in members]
+    if behind:
+        out = (
+            f"{name} had no say: in a trial run it gave records that it had not seen a far lower log probability "
+            f"(by {gap:,.0f} in all)."
+            for name, gap in behind.items()
+        )
+        words = " ".join([f"It is {names[0]}.", *out])
+        return Diagnostic("pool", names[0], "good", words)
     if len(members) == 1:
         words = f"It is {names[0]}, the only model that was fitted."
         return Diagnostic("pool", names[0], "good", words)

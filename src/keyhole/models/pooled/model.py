@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,9 +14,9 @@ from keyhole.errors import FitFailed, UnknownModel
 from keyhole.inference.dependence import Dependence, FindsDependence
 from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, MatchesEveryRecord, Member, RiskModel
 from keyhole.models.catalogue import model_named
-from keyhole.models.pooled.checks import diagnose
+from keyhole.models.pooled.checks import INTERRUPTED, diagnose
 from keyhole.models.pooled.laws import pooled_laws
-from keyhole.models.pooled.shares import shares_of
+from keyhole.models.pooled.shares import gap_of, shares_of
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.population.weights import weights_differ
@@ -28,6 +29,9 @@ LEADER = "sequential-logit"
 
 SWEEPS: Mapping[str, int] = {"normal": 6_000_000, "thorough": 100_000_000}
 """Records times sweeps of each chain of latent classes: a number, not a time, so that a seed has one answer."""
+
+TRIAL_SWEEPS: Mapping[str, int] = {"normal": 300, "thorough": 0}
+"""Sweeps of a trial run, after which a model that predicts far worse than the leader is out; none for no trial."""
 
 FEWEST_SWEEPS = 400
 MOST_SWEEPS: Mapping[str, int] = {"normal": 3_000, "thorough": 20_000}
@@ -44,10 +48,14 @@ class Pooled:
         length. ``thorough``: from long chains.
     max_seconds
         Stop chains after this long and say so; 0 for no limit. With a limit, results depend on the machine.
+    second_opinion
+        Whether a model that is out after its trial run goes on, so that its own answer can be shown; the pool's
+        answer is the same.
     """
 
     effort: str = "normal"
     max_seconds: float = 0.0
+    second_opinion: bool = True
 
     def __post_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -61,7 +69,11 @@ class Pooled:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        return {"effort": self.effort, "max_seconds": self.max_seconds}
+        return {
+            "effort": self.effort,
+            "max_seconds": self.max_seconds,
+            "second_opinion": self.second_opinion,
+        }
 
     def models(self, sample: Sample) -> tuple[RiskModel, ...]:
         """The members, the leader first."""
@@ -75,23 +87,46 @@ class Pooled:
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "PooledFit":
         fitted: list[tuple[RiskModel, Fit, float]] = []
         failures: dict[str, str] = {}
+        behind: dict[str, float] = {}
         for model, own in zip(models := self.models(sample), rng.spawn(len(models)), strict=True):
             progress(f"auto: {model.name}", len(fitted), len(models))
             begun = time.perf_counter()
             try:
-                fit = model.fit(sample, rng=own, progress=progress)
+                fit: Fit | None = None
+                if fitted and TRIAL_SWEEPS[self.effort]:
+                    fit = self._trial(model, fitted[0][1], behind, rng=own, progress=progress)
+                if fit is None and (self.second_opinion or model.name not in behind):
+                    fit = model.fit(sample, rng=own, progress=progress)
             except FitFailed as failure:
                 if model.name == LEADER:
                     raise
                 failures[model.name] = str(failure)
                 continue
-            fitted.append((model, fit, time.perf_counter() - begun))
-        shares = shares_of([fit for _, fit, _ in fitted], sample, rng=rng)
+            if fit is not None:
+                fitted.append((model, fit, time.perf_counter() - begun))
+        heard = [model.name not in behind for model, _, _ in fitted]
+        shares = shares_of([fit for _, fit, _ in fitted], sample, heard, rng=rng)
         members = tuple(
             Member(model, fit, float(share), seconds)
             for (model, fit, seconds), share in zip(fitted, shares, strict=True)
         )
-        return PooledFit(sample, members, failures)
+        return PooledFit(sample, members, failures, behind)
+
+    def _trial(
+        self, model: RiskModel, leader: Fit, behind: dict[str, float], *, rng: Generator, progress: Progress
+    ) -> Fit | None:
+        """A short run; by how much it is behind is noted if it is out. Gives the fit if it is all there will be.
+
+        Chains that have not met look better than they are, so that one which is far behind will stay there.
+        """
+        shorter: Any = replace(model, most_sweeps=TRIAL_SWEEPS[self.effort])  # type: ignore[type-var]
+        found: Fit = shorter.fit(leader.sample, rng=rng, progress=progress)
+        if any(check.value == INTERRUPTED for check in found.diagnostics):
+            return found
+        gap = gap_of(leader, found, leader.sample, rng=rng)
+        if gap is not None:
+            behind[model.name] = gap
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +137,14 @@ class PooledFit:
     ----------
     failures
         Models that could not be fitted, and why.
+    behind
+        Models that are out after their trial run, and by how much the log probability of all records was lower.
     """
 
     sample: Sample
     members: tuple[Member, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
+    behind: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def interval_leaves_out(self) -> str:
@@ -141,7 +179,7 @@ class PooledFit:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return diagnose(self.members, self.failures)
+        return diagnose(self.members, self.failures, self.behind)
 
     def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
         """The members' expectations, by their shares; None if one cannot tell."""

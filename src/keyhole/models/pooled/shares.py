@@ -26,16 +26,23 @@ NEGLIGIBLE = 0.01
 """Shares below this are none: they would not move an estimate by a noticeable amount."""
 
 
-def shares_of(fits: Sequence[Fit], sample: Sample, *, rng: Generator) -> Vector:
+def shares_of(
+    fits: Sequence[Fit], sample: Sample, heard: Sequence[bool] | None = None, *, rng: Generator
+) -> Vector:
     """The shares, adding up to one.
 
     Models that cannot score records get none, nor do others than the first whose own checks failed: draws of
     chains that have not met vary too little, and records left out then look as well predicted as those seen.
+
+    Parameters
+    ----------
+    heard
+        Which of them can have a share at all; everyone by default.
     """
     scored = {
         place: fit.log_by_cell
         for place, fit in enumerate(fits)
-        if isinstance(fit, ScoresRecords) and (place == 0 or _trusted(fit))
+        if isinstance(fit, ScoresRecords) and (place == 0 or _trusted(fit)) and (heard is None or heard[place])
     }
     shares = np.zeros(len(fits))
     if len(scored) == 1:
@@ -46,6 +53,18 @@ def shares_of(fits: Sequence[Fit], sample: Sample, *, rng: Generator) -> Vector:
     )
     shares[shares < NEGLIGIBLE] = 0.0
     return np.asarray(shares / shares.sum())
+
+
+def gap_of(leader: Fit, other: Fit, sample: Sample, *, rng: Generator) -> float | None:
+    """By how much the other gives all records a lower log probability, if it would get no share to speak of."""
+    if not isinstance(leader, ScoresRecords) or not isinstance(other, ScoresRecords):
+        return None
+    counts = sample.table.counts.astype(np.float64)
+    scores = np.array([leader.log_by_cell, other.log_by_cell])
+    if bootstrapped_shares(scores, counts, rng=rng)[1] >= NEGLIGIBLE:
+        return None
+    first, second = scores @ counts
+    return float(first - second)
 
 
 def _trusted(fit: Fit) -> bool:
