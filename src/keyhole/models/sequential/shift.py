@@ -22,7 +22,7 @@ from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.015, 1.5
+PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.015, 2.5
 """Of the shift between populations, and its variance times n: small samples show little of how keys depend."""
 
 SAMPLE_VARIANCE = 0.8
