@@ -20,6 +20,9 @@ the rows into [`real-populations.csv`](real-populations.csv) and writes this pag
 `--models`, `--tables` and `--sizes` do a part of it.
 """
 
+SUMMARY = """All tables together, errors from the smallest to the largest of a table, and table by table:
+"""
+
 MATRICES = """Median absolute relative error, and the share of 95% intervals that hold the truth. † more than half
 of the fits say that they are not to be trusted (chains that had not met); *none*: the model could
 not be fitted; an empty place: not run. *Samples* is how many were fitted, the fewest and the most
@@ -43,6 +46,9 @@ def page(rows: Sequence[Row]) -> str:
             INTRODUCTION,
             EXPLAINED,
             "\n## auto\n",
+            SUMMARY,
+            *summary([row for row in plain if row.model == "auto"], sizes),
+            "",
             *table([row for row in plain if row.model == "auto"]),
             "\n## Every model\n",
             MATRICES,
@@ -56,6 +62,20 @@ def page(rows: Sequence[Row]) -> str:
             "",
         ]
     )
+
+
+def summary(rows: Sequence[Row], sizes: Sequence[tuple[str, Mapping[str, int]]]) -> list[str]:
+    """One model by size, over all tables: how many samples, between which errors, and how many intervals held."""
+    lines = ["| n | samples | error of tau1 | covered | error of tau2 | covered |", "|---" * 6 + "|"]
+    for title, records in sizes:
+        own = [row for row in rows if records.get(row.table) == row.n]
+        cells = [f"{sum(row.replicates for row in own):,}"]
+        for tau in ("tau1", "tau2"):
+            found = [(row, getattr(row, tau)) for row in own if getattr(row, tau) is not None]
+            held = sum(round(value.covered * (row.replicates - row.failed)) for row, value in found)
+            cells += [span([value.error for _, value in found], "{:.1%}".format), f"{held:,}"]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return lines
 
 
 def table(rows: Iterable[Row]) -> list[str]:

@@ -163,15 +163,16 @@ def origin() -> dict[str, str]:
 def commit() -> str:
     """The commit of this folder, with a mark where files of the package differ from it."""
     try:
-        head = subprocess.run(
-            ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        head = _git("rev-parse", "--short", "HEAD")
+        changed = _git("status", "--porcelain", "--", "src")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return head.stdout.strip()
+    return f"{head}-dirty" if changed else head
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def machine() -> str:
