@@ -1,27 +1,30 @@
-"""Survey weights: pseudo-counts, the design effect, and people outside of the sample."""
+"""Survey weights: the law of the population from that of the sample, and people outside of it."""
 
 import numpy as np
 import pytest
 
 from keyhole.models.sequential.checks import CHECKED_EFFECT
-from keyhole.models.sequential.joint import fit_joint
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
-from keyhole.models.sequential.observed import Observed
-from keyhole.models.sequential.order import key_orders
 from keyhole.population.sample import Sample
-from keyhole.population.weights import design_effect, inclusion, inclusion_by_cell, pseudo_counts
+from keyhole.population.weights import (
+    design_effect,
+    inclusion,
+    inclusion_by_cell,
+    pseudo_counts,
+    weights_differ_within_cells,
+)
 from keyhole.risk.size_index_check import check_size_index
 from tests.models.sequential.people import dependent_people, sample_of_codes
 
 MODEL = SequentialLogit(orders=1, nested=0, draws=20)
 
 
-def weighted(spread: float, size: int = 700) -> Sample:
-    """People whose weights depend on two of their keys."""
+def weighted(spread: float, size: int = 700, *, noise: float = 0.0) -> Sample:
+    """People whose weights depend on two of their keys, and on something else where there is noise."""
     rng = np.random.default_rng(31)
     codes = dependent_people(size, rng=rng)
     effects = spread * rng.standard_normal((2, 20))
-    weights = 20 * np.exp(effects[0, codes[:, 0]] + effects[1, codes[:, 1]])
+    weights = 20 * np.exp(effects[0, codes[:, 0]] + effects[1, codes[:, 1]] + noise * rng.standard_normal(size))
     return sample_of_codes(codes, round(weights.sum()), weights=weights)
 
 
@@ -53,34 +56,55 @@ def test_design_effect_is_that_of_kish() -> None:
     np.testing.assert_allclose(pseudo_counts(sample) / weights, pseudo_counts(sample)[0] / weights[0])
 
 
-def test_a_doubled_weight_is_a_second_record_at_the_effective_size() -> None:
-    codes = dependent_people(400, rng=np.random.default_rng(32))
-    first = codes[:, 0] == 0
-    heavy = sample_of_codes(codes, 9000, weights=np.where(first, 2.0, 1.0))
-    copied = sample_of_codes(np.concatenate([codes[first], codes]), 9000)
-    ratio = pseudo_counts(heavy) / pseudo_counts(copied)
-    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
-    assert pseudo_counts(heavy).sum() == pytest.approx(400 / design_effect(heavy))
-    # The margin of the first key, which has no ridge, is then the same law; others are shrunk a little more.
-    laws = []
-    for sample in (heavy, copied):
-        observed = Observed.of(sample)
-        laws.append(fit_joint(observed, key_orders(observed, 1)[0], None, rng=np.random.default_rng(0)))
-    margins = [law.factors[0].curvature.moments(law.factors[0].curvature.mean_shift())[:, 0] for law in laws]
-    np.testing.assert_allclose(margins[0], margins[1], rtol=1e-5)
+def test_the_law_of_the_sample_is_tilted_to_that_of_the_population() -> None:
+    """The first key has no ridge: its levels have the shares that their weights give them."""
+    codes = dependent_people(900, (9,), rng=np.random.default_rng(32))
+    weights = 5.0 + 3.0 * codes[:, 0]
+    sample = sample_of_codes(codes, round(weights.sum()), (9,), weights=weights)
+    fit = fitted(sample)
+    share = np.exp(fit.laws[0].moments[:, 0] + fit.tilt)
+    np.testing.assert_allclose(share, sample.table.weights / weights.sum(), rtol=1e-5)
+    assert share.sum() == pytest.approx(1.0)
+    # The shares of the sample, which the logits are fitted to, are others.
+    assert np.abs(np.exp(fit.laws[0].moments[:, 0]) / share - 1).max() > 0.3
 
 
-def test_unequal_weights_cost_precision() -> None:
+def test_unequal_weights_leave_the_fit_alone() -> None:
     sample = weighted(0.8)
     plain = Sample(
         type(sample.table)(sample.table.keys, sample.table.cells, sample.table.counts), sample.population_size
     )
-    fit = fitted(sample)
+    fit, same = fitted(sample), fitted(plain)
     assert design_effect(sample) > 1.3
-    assert fit.posterior.shape.mean() < fitted(plain).posterior.shape.mean()
+    np.testing.assert_array_equal(fit.posterior.shape, same.posterior.shape)
+    tilt = fit.tilt[sample.table.uniques]
+    np.testing.assert_allclose(fit.posterior.log_mean, same.posterior.log_mean + tilt)
+    assert np.ptp(tilt) > 1.0
+    assert not same.tilt.any()
     lines = {line.name: line for line in fit.diagnostics}
     assert lines["design_effect"].value == pytest.approx(design_effect(sample))
-    assert np.isfinite(fit.log_score)
+
+
+def test_people_of_unequal_chances_are_estimated_without_bias() -> None:
+    """A key decides how likely people are drawn; with their weights ignored tau2 is far off."""
+    rng = np.random.default_rng(40)
+    levels = (9, 6, 5, 4)
+    people = dependent_people(40_000, levels, rng=rng)
+    chance = np.array([0.01, 0.2, 0.05, 0.1, 0.02, 0.15])[people[:, 1]]
+    everybody = sample_of_codes(people, len(people), levels).table
+    ratios = []
+    for _ in range(4):
+        drawn = rng.random(len(people)) < chance
+        found = []
+        for weights in (1 / chance[drawn], None):
+            sample = sample_of_codes(people[drawn], len(people), levels, weights=weights)
+            alone = everybody.counts[everybody.find(sample.table.cells[sample.table.uniques])]
+            expected = np.mean([law.mean_match().sum() for law in fitted(sample).unsampled()])
+            found.append(expected / (1 / alone).sum())
+        ratios.append(found)
+    given, ignored = np.mean(ratios, axis=0)
+    assert abs(np.log(given)) < 0.12
+    assert abs(np.log(ignored)) > 2 * abs(np.log(given))
 
 
 def test_people_outside_are_those_whom_the_weights_say() -> None:
@@ -117,10 +141,13 @@ def test_leaving_out_takes_no_more_than_is_there() -> None:
     assert (fitted(weighted(2.5)).laws[0].moments[:, 3] > 0).all()
 
 
-@pytest.mark.parametrize(("spread", "verdict"), [(0.05, "good"), (0.6, "caution")])
-def test_weights_that_cost_precision_are_a_caution(spread: float, verdict: str) -> None:
-    sample = weighted(spread)
-    assert (design_effect(sample) < CHECKED_EFFECT) == (verdict == "good")
+@pytest.mark.parametrize(
+    ("spread", "noise", "verdict"), [(0.6, 0.0, "good"), (0.6, 0.5, "caution"), (0.0, 0.05, "good")]
+)
+def test_unequal_weights_that_keys_do_not_decide_are_a_caution(spread: float, noise: float, verdict: str) -> None:
+    sample = weighted(spread, noise=noise)
+    assert weights_differ_within_cells(sample.table) == (noise > 0)
+    assert (design_effect(sample) >= CHECKED_EFFECT) == (spread > 0)
     (check,) = (one for one in fitted(sample).diagnostics if one.name == "design_effect")
     assert check.verdict == verdict
 

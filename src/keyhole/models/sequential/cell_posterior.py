@@ -56,6 +56,10 @@ class CellPosterior:
         density = special.logsumexp(mean_of_log, axis=0) - np.log(len(moments))
         return cls(np.minimum(density, 0.0) + below, shape)
 
+    def tilted(self, log_ratio: Vector) -> "CellPosterior":
+        """The law of p times known ratios."""
+        return CellPosterior(self.log_mean + log_ratio, self.shape)
+
     def unsampled(self, trials: Vector | int, shift: float = 0.0) -> NegativeBinomialUnsampled:
         """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out.
 

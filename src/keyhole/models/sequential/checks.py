@@ -18,6 +18,9 @@ from keyhole.population.weights import design_effect, weights_differ_within_cell
 RECORD = TrackRecord(-19, 47, covered=543, samples=560)
 """tau1 on all samples of ``docs/explanation/sequential-logit.md``."""
 
+WEIGHTED = TrackRecord(-9, 7, covered=20, samples=20)
+"""Likewise where one key decides how likely people are drawn; ``scripts/weights_on_real_tables.py``."""
+
 FEWEST_RECORDS = 500
 """Below this no sample of a real population was ever tried."""
 
@@ -92,12 +95,11 @@ def deciding(data: Conditional) -> list[int]:
 
 
 def _size(sample: Sample) -> Diagnostic:
-    size = round(sample.sample_size / design_effect(sample))
-    worth = "has" if size == sample.sample_size else f"has {sample.sample_size:,} records, by their weights worth"
+    size = sample.sample_size
     if size < FEWEST_RECORDS:
-        words = f"The sample {worth} {size:,} records; below {FEWEST_RECORDS} this model was never checked."
+        words = f"The sample has {size:,} records; below {FEWEST_RECORDS} this model was never checked."
         return Diagnostic("sample_size", size, "untrusted", words)
-    return Diagnostic("sample_size", size, "good", f"The sample {worth} {size:,} records.")
+    return Diagnostic("sample_size", size, "good", f"The sample has {size:,} records.")
 
 
 def _population(sample: Sample) -> Diagnostic:
@@ -169,22 +171,23 @@ def _shift(shift: Shift) -> Diagnostic:
 
 
 def _weights(sample: Sample) -> Diagnostic:
-    effect = design_effect(sample)
-    cost = "hardly any precision"
-    if effect >= CHECKED_EFFECT:
-        cost = f"as much precision as dropping all but 1 in {effect:.2g} records"
+    effect, smoothed = design_effect(sample), weights_differ_within_cells(sample.table)
     words = (
-        f"Survey weights enter as a pseudo-likelihood; they cost {cost} (design effect {effect:.2f}). Clustering "
-        "is not accounted for."
+        f"Survey weights tell how many people each combination has beside those in the sample (design effect "
+        f"{effect:.2f}). Clustering is not accounted for."
     )
     if effect >= CHECKED_EFFECT:
-        words += (
-            " The model's record on real populations is one of samples without weights; of some with weights "
-            "it was a fifth too high, beyond its interval."
-        )
-    if weights_differ_within_cells(sample.table):
+        words += " Of the samples behind the model's record none had weights."
+        if smoothed:
+            words += " Alike records weigh differently: weights are smoothed over the keys, which was not checked."
+        else:
+            words += (
+                f" On {WEIGHTED.samples} others, with weights by a key, {WEIGHTED.covered} of its intervals held."
+            )
+    elif smoothed:
         words += " Alike records weigh differently: weights are smoothed over the keys."
-    return Diagnostic("design_effect", effect, "good" if effect < CHECKED_EFFECT else "caution", words)
+    doubt = smoothed and effect >= CHECKED_EFFECT
+    return Diagnostic("design_effect", effect, "caution" if doubt else "good", words)
 
 
 def _score_words(score: float) -> str:

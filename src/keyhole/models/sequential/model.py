@@ -176,14 +176,23 @@ class SequentialLogitFit:
 
     @cached_property
     def posterior(self) -> CellPosterior:
-        """The posterior of the sample-unique cells' probabilities in the law, before scatter and shift."""
+        """The posterior of the sample-unique cells' shares of the population, before scatter and shift."""
         unique = self.sample.table.uniques
-        return CellPosterior.pooled([law.moments[unique] for law in self.laws])
+        return CellPosterior.pooled([law.moments[unique] for law in self.laws]).tilted(self.tilt[unique])
 
     @property
     def posterior_of_all(self) -> CellPosterior:
         """Likewise of all occupied cells."""
-        return CellPosterior.pooled([law.moments for law in self.laws])
+        return CellPosterior.pooled([law.moments for law in self.laws]).tilted(self.tilt)
+
+    @cached_property
+    def tilt(self) -> Vector:
+        """The logarithm of a cell's share of the population over its share of samples like this one.
+
+        Records are drawn from the law q of the sample, to which the logits are fitted. A person of cell x is drawn
+        with probability 1/w(x), so that the population's law is p(x) = q(x) w(x) n/N; zero without weights.
+        """
+        return np.asarray(np.log(self.sample.sampling_fraction) - np.log(inclusion_by_cell(self.sample)))
 
     @cached_property
     def sides(self) -> tuple[Vector, Vector]:
@@ -250,7 +259,7 @@ class SequentialLogitFit:
         unique, (sampled, trials) = self.sample.table.uniques, self.sides
         found = []
         for law in self.laws:
-            own = CellPosterior.pooled([law.moments[unique]])
+            own = CellPosterior.pooled([law.moments[unique]]).tilted(self.tilt[unique])
             cells = Scatter().around(own, sampled)
             alone = cells.unsampled(trials, self.shift.mean)
             shifted = cells.unsampled(trials, self.shift.mean + self.shift.deviation)

@@ -1,4 +1,4 @@
-"""The sample as the sequential logit sees it: levels that occur, densely coded, with the weight of each cell."""
+"""The sample as the sequential logit sees it: levels that occur, densely coded, with the records of each cell."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,7 +7,6 @@ import numpy as np
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.population.sample import Sample
-from keyhole.population.weights import pseudo_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +18,7 @@ class Observed:
     cells
         One row of dense codes per occupied cell.
     records
-        The weight of each cell in the likelihood: its count, or its share of the effective sample size when
-        survey weights differ.
+        How many records each cell has.
     levels
         For each key, the table's code of each dense code.
     """
@@ -33,7 +31,7 @@ class Observed:
     def of(cls, sample: Sample) -> "Observed":
         """The cells of a sample, in the order of its table."""
         cells, levels = sample.table.dense()
-        return cls(cells, pseudo_counts(sample), levels)
+        return cls(cells, sample.table.counts.astype(np.float64), levels)
 
     def subset(self, counts: IntVector) -> "Observed":
         """Only the cells with a positive count, each counted so often; its levels are coded afresh."""
