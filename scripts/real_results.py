@@ -1,7 +1,7 @@
 """Results on real populations: a row for each table, size and model, kept in a file."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,11 @@ class Row:
         return self.table, self.n, self.model
 
     @property
+    def fitted(self) -> int:
+        """Samples with an estimate."""
+        return self.replicates - self.failed
+
+    @property
     def line(self) -> str:
         """The row in Markdown, under `HEAD`."""
         start = [self.table, f"{self.n:,}", self.model, str(self.replicates), str(self.failed)]
@@ -129,20 +134,29 @@ def read_rows(path: Path = STORE) -> list[Row]:
         return [_row(stored) for stored in csv.DictReader(file)]
 
 
-def keep_rows(rows: Iterable[Row], path: Path = STORE) -> list[Row]:
-    """Put rows beside those that are kept, in the place of older ones from no more samples; gives all of them."""
+def keep_rows(rows: Iterable[Row], path: Path = STORE, *, told: Callable[[str], None] = print) -> list[Row]:
+    """Put rows beside those that are kept, in the place of older ones from no more fits; gives all that are kept.
+
+    Parameters
+    ----------
+    told
+        Hears of rows that are left out because others from more fits are there.
+    """
     kept = {row.place: row for row in read_rows(path)}
     for row in rows:
         before = kept.get(row.place)
-        if before is None or before.replicates <= row.replicates:
+        if before is None or before.fitted <= row.fitted:
             kept[row.place] = row
+        else:
+            told(f"{row.table}, n={row.n:,}, {row.model}: {before.fitted} fits are kept, not these {row.fitted}.")
     ordered = sorted(kept.values(), key=_order)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(_flat(ordered[0])), lineterminator="\n") if ordered else None
-        if writer is not None:
+    if ordered:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(_flat(ordered[0])), lineterminator="\n")
             writer.writeheader()
             writer.writerows(_flat(row) for row in ordered)
-    return ordered
+    # Numbers are rounded in the file: a page made of it must not show others.
+    return read_rows(path)
 
 
 def _order(row: Row) -> tuple[int, str, int, int]:
@@ -163,7 +177,7 @@ def _flat(row: Row) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    return f"{value:.5g}" if isinstance(value, float) else value
+    return f"{value:.7g}" if isinstance(value, float) else value
 
 
 def _row(stored: Mapping[str, str]) -> Row:

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from real_results import EXPLAINED, HEAD, RULE, Row
-from real_tables import DECLARED, ROOT, WITH_ZEROS
+from real_tables import DECLARED, PEOPLE, ROOT, WITH_ZEROS
 
 from keyhole.models.catalogue import CATALOGUE
+
+SIZES = (1_000, 5_000, 10_000)
+"""Sizes that every table has; the last one is 5% of its people."""
 
 PAGE = ROOT / "docs" / "reference" / "real-populations.md"
 
@@ -33,7 +36,8 @@ ZEROS = """Combinations that nobody in the population has, for a reason, declare
 """
 
 ORIGINS = """By the commit whose code made them. Options are those that are not the model's own: limits of
-chains, which would else have run for minutes on each sample.
+chains, which would else have run for minutes on each sample, and of `auto` that models without a say are
+not run to their end: their answers are nowhere here.
 """
 
 
@@ -69,10 +73,10 @@ def summary(rows: Sequence[Row], sizes: Sequence[tuple[str, Mapping[str, int]]])
     lines = ["| n | samples | error of tau1 | covered | error of tau2 | covered |", "|---" * 6 + "|"]
     for title, records in sizes:
         own = [row for row in rows if records.get(row.table) == row.n]
-        cells = [f"{sum(row.replicates for row in own):,}"]
+        cells = [f"{sum(row.fitted for row in own):,}"]
         for tau in ("tau1", "tau2"):
             found = [(row, getattr(row, tau)) for row in own if getattr(row, tau) is not None]
-            held = sum(round(value.covered * (row.replicates - row.failed)) for row, value in found)
+            held = sum(round(value.covered * row.fitted) for row, value in found)
             cells += [span([value.error for _, value in found], "{:.1%}".format), f"{held:,}"]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return lines
@@ -95,13 +99,12 @@ def with_and_without(rows: Sequence[Row]) -> list[Row]:
 
 
 def sizes_of(rows: Sequence[Row]) -> list[tuple[str, dict[str, int]]]:
-    """The sizes, with the number of records each has in every table: one that few tables share is a percentage."""
-    own = {name: {row.n for row in rows if row.table == name} for name in DECLARED}
-    every = sorted(set().union(*own.values()))
-    common = [size for size in every if sum(size in sizes for sizes in own.values()) > len(own) / 2]
-    found = [(f"{size:,} records", dict.fromkeys(own, size)) for size in common]
-    shares = {name: max(sizes - set(common)) for name, sizes in own.items() if sizes - set(common)}
-    return [*found, ("5% of the population", shares)] if shares else found
+    """The sizes there are rows of, with the number of records that each stands for in every table."""
+    every: list[tuple[str, dict[str, int]]] = [
+        *((f"{size:,} records", dict.fromkeys(DECLARED, size)) for size in SIZES),
+        ("5% of the population", {name: round(PEOPLE[name] / 20) for name in DECLARED}),
+    ]
+    return [(title, own) for title, own in every if any(own[row.table] == row.n for row in rows)]
 
 
 def matrices(title: str, records: Mapping[str, int], rows: Sequence[Row]) -> list[str]:
@@ -117,7 +120,7 @@ def matrices(title: str, records: Mapping[str, int], rows: Sequence[Row]) -> lis
             if not ran:
                 continue
             seconds = [row.seconds for row in ran if row.seconds is not None]
-            cells = [*(cell(row, tau) for row in found), span([row.replicates for row in ran], "{:.0f}".format)]
+            cells = [*(cell(row, tau) for row in found), span([row.fitted for row in ran], "{:.0f}".format)]
             lines.append(f"| {model} | {' | '.join(cells)} | {span(seconds, '{:.1f}'.format)} |")
     return lines
 
@@ -135,7 +138,7 @@ def cell(row: Row | None, tau: str) -> str:
     found = row.tau1 if tau == "tau1" else row.tau2
     if found is None:
         return "none"
-    doubt = " †" if 2 * row.not_converged > row.replicates - row.failed else ""
+    doubt = " †" if 2 * row.not_converged > row.fitted else ""
     return f"{found.error:.1%}, {found.covered:.0%}{doubt}"
 
 

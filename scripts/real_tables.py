@@ -63,6 +63,17 @@ BY_NAME = {table.name: table for table in REAL_TABLES}
 DECLARED = tuple(table.name for table in REAL_TABLES[:7])
 """The tables whose truth SOURCE.md states."""
 
+PEOPLE = {
+    "kdd_CA10": 299_285,
+    "kdd_NY10": 299_285,
+    "kdd_NC12": 299_285,
+    "eph_CA10": 1_371_003,
+    "eph_NY10": 1_371_003,
+    "eph_NC13": 1_244_423,
+    "eph_CA10_adults18+": 972_897,
+}
+"""How many people each of them has, also where their records are not on this machine."""
+
 WITH_ZEROS = " with zeros"
 """What follows a table's name where its structural zeros are declared."""
 

@@ -9,7 +9,7 @@ a model before any gets its last, quick models first, so a run that is stopped e
 remembered in the journal, and the same command goes on. --jobs 0 prints what is remembered and fits nothing.
 Models that take longer than --slow-seconds a fit get --slow-replicates only. Populations that are not on this
 machine are skipped. With --zeros: only the tables whose structural zeros are declared, with and without these.
-With --keep the rows also go into docs/reference/real-populations.csv, in the place of those from no more samples,
+With --keep the rows also go into docs/reference/real-populations.csv, in the place of those from no more fits,
 and the page beside it is written anew. Progress is on stderr.
 """
 
@@ -30,8 +30,8 @@ from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, WITH_ZEROS, ZER
 
 import keyhole
 from keyhole.errors import InputError
-from keyhole.models.catalogue import CATALOGUE
-from keyhole.validation.assessor import assessors, slowness
+from keyhole.models.catalogue import CATALOGUE, model_named
+from keyhole.validation.assessor import assessors, settings_of, slowness
 from keyhole.validation.in_words import ending_in_words
 from keyhole.validation.journal import Journal
 from keyhole.validation.measures import measure
@@ -54,7 +54,9 @@ def main() -> None:
     for one in found:
         print(one.line)
     if options.keep:
-        PAGE.write_text(page(keep_rows(found, STORE)), encoding="utf-8")
+        PAGE.write_text(
+            page(keep_rows(found, STORE, told=lambda words: print(words, file=sys.stderr))), encoding="utf-8"
+        )
 
 
 def rows(
@@ -70,7 +72,10 @@ def rows(
     for one in measure(results):
         trial = last[one.population, one.size, one.model]
         origin = journal.origin_of(trial.key(populations[one.population]))
-        found.append(Row.of(one, " ".join(f"{name}={value}" for name, value in trial.options), origin))
+        usual = model_named(one.model).settings
+        own = settings_of(one.model, dict(trial.options)).items()
+        told = " ".join(f"{name}={value}" for name, value in own if usual[name] != value)
+        found.append(Row.of(one, told, origin))
     return sorted(found, key=lambda row: (options.tables.index(row.table), row.n, order[row.model]))
 
 

@@ -31,8 +31,17 @@ def test_a_row_is_replaced_by_one_of_as_many_samples_and_not_by_one_of_fewer(tmp
     fewer, newer = replace(ROW, replicates=19, commit="new"), replace(ROW, commit="new")
     assert keep_rows([fewer], path) == [ROW]
     assert keep_rows([newer], path) == [newer]
+    failed = replace(ROW, replicates=50, failed=50, tau1=None, tau2=None)
+    left_out: list[str] = []
+    assert keep_rows([failed], path, told=left_out.append) == [newer]
+    assert left_out == ["kdd_CA10, n=1,000, auto: 20 fits are kept, not these 0."]
     other = replace(ROW, n=5000)
     assert keep_rows([other], path) == [newer, other]
+
+
+def test_a_page_of_rows_that_were_just_kept_is_that_of_the_file(tmp_path: Path) -> None:
+    long = replace(ROW, tau1=replace(TAU, true=123_456.789, error=0.13664999999))
+    assert page(keep_rows([long], tmp_path / "rows.csv")) == page(read_rows(tmp_path / "rows.csv"))
 
 
 def test_places_of_a_matrix() -> None:
@@ -43,14 +52,13 @@ def test_places_of_a_matrix() -> None:
     assert cell(None, "tau1") == ""
 
 
-def test_sizes_that_few_tables_share_are_a_percentage() -> None:
-    kdd = [replace(ROW, table=f"kdd_{name}", n=14_964) for name in ("CA10", "NY10", "NC12")]
-    eph = [replace(ROW, table=f"eph_{name}", n=n) for name, n in (("CA10", 68_550), ("NC13", 62_221))]
-    every = [replace(row, n=1000) for row in (*kdd, *eph)]
-    (common, thousand), (share, own) = sizes_of([*kdd, *eph, *every])
+def test_sizes_are_numbers_of_records_or_5_per_cent() -> None:
+    kdd = replace(ROW, n=14_964)
+    (common, thousand), (share, own) = sizes_of([ROW, kdd])
     assert (common, share) == ("1,000 records", "5% of the population")
     assert thousand["eph_NY10"] == 1000
-    assert own == {row.table: row.n for row in (*kdd, *eph)}
+    assert (own["kdd_CA10"], own["eph_NC13"]) == (14_964, 62_221)
+    assert [title for title, _ in sizes_of([kdd])] == ["5% of the population"]
 
 
 def test_a_page_has_every_row_where_it_belongs() -> None:
@@ -60,7 +68,7 @@ def test_a_page_has_every_row_where_it_belongs() -> None:
     assert ROW.line in shown
     assert [row.table for row in with_and_without(rows)] == ["kdd_CA10", "kdd_CA10 with zeros"]
     lines = shown.splitlines()
-    assert lines.count("| np-i |  | none |  |  |  |  |  | 3 |  |") == 2
+    assert lines.count("| np-i |  | none |  |  |  |  |  | 0 |  |") == 2
     assert sum("abc1234" in line for line in lines) == sum("def5678" in line for line in lines) == 1
 
 

@@ -51,6 +51,7 @@ def test_first_samples_are_those_of_the_source(name: str, shared_data: Path, rea
     assert [row[0] for row in rows][:3] == [1000, 5000, 10_000]
     population = real_tables.read_population(real_tables.BY_NAME[name], shared_data)
     assert rows[3][0] == round(0.05 * len(population))
+    assert real_tables.PEOPLE[name] == len(population)
     for size, cells, ones, tau1, tau2 in rows:
         sample, truth = Trial(name, size, 1, "pitman", SimpleRandom()).sampled(population)
         assert (sample.table.occupied, sample.uniques, truth.tau1) == (cells, ones, tau1)

@@ -8,7 +8,8 @@ import pytest
 from numpy.random import Generator
 
 from keyhole.arrays import Vector
-from keyhole.errors import UnknownModel
+from keyhole.data import census_income
+from keyhole.errors import FitFailed, UnknownModel
 from keyhole.inference.fit import Diagnostic, Fit, Member, Verdict
 from keyhole.inference.track_record import TrackRecord, good_record
 from keyhole.models.catalogue import model_named
@@ -21,6 +22,7 @@ from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
 from keyhole.risk.assess import assess_risk, risk_of_laws
+from keyhole.validation.population import load_population
 from tests.models.samples import typical_sample
 
 
@@ -221,10 +223,38 @@ def test_an_interrupted_trial_is_heard_and_nothing_is_run_after_it(monkeypatch: 
     assert [check.value for check in found.diagnostics if check.name == "ending"] == ["interrupted"]
 
 
-def test_without_second_opinions_the_answer_is_the_same_to_the_digit() -> None:
-    sample = typical_sample()
-    with_it, without = (assess_risk(Pooled(second_opinion=asked), sample, seed=3) for asked in (True, False))
-    assert (with_it.tau1, with_it.tau2) == (without.tau1, without.tau2)
+def test_without_second_opinions_the_answer_is_the_same_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On real people, whose keys latent classes predict far worse."""
+    monkeypatch.setattr("keyhole.models.pooled.model.MOST_SWEEPS", {"normal": 350})
+    keys = "SEX,AGE10,RACE5,EDUC5,MARITAL7,HISP10,BIRTH8,VETBEN3,EMP4,STUDENT3,CITIZEN5,WEEKS5"
+    people = load_population(census_income.path(), keys.split(",")).population
+    sample, _ = people.sample(np.random.default_rng(1).choice(len(people), 1000, replace=False))
+    with_it, without = (
+        Pooled(second_opinion=asked).fit(sample, rng=np.random.default_rng(3)) for asked in (True, False)
+    )
+    assert with_it.behind == without.behind != {}
+    assert [len(fit.members) for fit in (with_it, without)] == [2, 1]
+    taus = [risk_of_laws(fit.unsampled(), rng=np.random.default_rng(1))[:2] for fit in (with_it, without)]
+    assert taus[0] == taus[1]
+
+
+def test_a_second_opinion_that_fails_is_no_doubt_about_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Failing(ToyChains):
+        def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> Fit:
+            if self.most_sweeps > TRIAL_SWEEPS["normal"]:
+                raise FitFailed("It cannot.")
+            return super().fit(sample, rng=rng, progress=progress)
+
+    found = fitted_pool(Failing(-5.2), monkeypatch)
+    assert found.behind
+    assert (found.failures, len(found.members)) == ({}, 1)
+    # One that is not out and fails is told.
+    assert fitted_pool(Failing(-5.0), monkeypatch).failures == {"toy-chains": "It cannot."}
+
+
+def test_with_a_limit_of_time_there_is_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not fitted_pool(ToyChains(-5.2), monkeypatch, max_seconds=1.0).behind
 
 
 def test_efforts_differ_in_the_length_of_chains_not_in_the_clock() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from keyhole.arrays import Vector
 from keyhole.models.sequential import _kernels as kernels
+from keyhole.models.sequential import fitting
 from keyhole.models.sequential.conditional import Conditional
 from keyhole.models.sequential.curvature import DenseCurvature
 from keyhole.models.sequential.fitting import (
@@ -100,3 +101,17 @@ def test_maximum_likelihood_without_a_ridge(fits: list[FittedConditional]) -> No
     value = kernels.gradient(*data.layout, *data.entries, plain.coefficients, slope)
     assert np.abs(slope).max() < 0.01
     assert value > kernels.log_likelihood(*data.layout, *data.entries, fits[1].coefficients)
+
+
+def test_three_way_terms_that_are_chance_keep_less_than_two_way_terms_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A term that people of independent keys do not have, under its own prior and under that of two-way terms."""
+    codes = np.random.default_rng(8).integers(0, (6, 5, 4), (1500, 3))
+    (data,) = conditionals_of(sample_of_codes(codes, 30_000, (6, 5, 4)), (0, 1, 2), [(0, 1)])[2:]
+    assert [len(block.keys) for block in data.blocks] == [0, 1, 1, 2]
+    assert prior_rates(data).tolist() == [0.1, 0.1, 0.1, 0.01]
+    kept = fit_conditional(data, rng=np.random.default_rng(0)).determined[-1]
+    monkeypatch.setattr(fitting, "PAIR_RATE", 0.1)
+    as_two_way = fit_conditional(data, rng=np.random.default_rng(0)).determined[-1]
+    assert 0.0 < kept < 0.75 * as_two_way

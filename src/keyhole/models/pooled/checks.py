@@ -49,7 +49,7 @@ def _shares(members: Sequence[Member], behind: Mapping[str, float]) -> Diagnosti
         words = " ".join([f"It is {names[0]}.", *out])
         return Diagnostic("pool", names[0], "good", words)
     if len(members) == 1:
-        words = f"It is {names[0]}, the only model that was fitted."
+        words = f"It is {names[0]} alone."
         return Diagnostic("pool", names[0], "good", words)
     if not any(map(_trusted, members[1:])):
         words = (

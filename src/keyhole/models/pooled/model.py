@@ -31,7 +31,8 @@ SWEEPS: Mapping[str, int] = {"normal": 6_000_000, "thorough": 100_000_000}
 """Records times sweeps of each chain of latent classes: a number, not a time, so that a seed has one answer."""
 
 TRIAL_SWEEPS: Mapping[str, int] = {"normal": 300, "thorough": 0}
-"""Sweeps of a trial run, after which a model that predicts far worse than the leader is out; none for no trial."""
+"""Sweeps of a trial run, after which a model that predicts far worse than the leader is out; 0 for no trial. With
+a limit of time, which might end it when chains have seen nothing yet, there is none either."""
 
 FEWEST_SWEEPS = 400
 MOST_SWEEPS: Mapping[str, int] = {"normal": 3_000, "thorough": 20_000}
@@ -93,14 +94,15 @@ class Pooled:
             begun = time.perf_counter()
             try:
                 fit: Fit | None = None
-                if fitted and TRIAL_SWEEPS[self.effort]:
+                if fitted and TRIAL_SWEEPS[self.effort] and not self.max_seconds:
                     fit = self._trial(model, fitted[0][1], behind, rng=own, progress=progress)
                 if fit is None and (self.second_opinion or model.name not in behind):
                     fit = model.fit(sample, rng=own, progress=progress)
             except FitFailed as failure:
                 if model.name == LEADER:
                     raise
-                failures[model.name] = str(failure)
+                if model.name not in behind:
+                    failures[model.name] = str(failure)
                 continue
             if fit is not None:
                 fitted.append((model, fit, time.perf_counter() - begun))

@@ -10,7 +10,9 @@ jointly:
 The two-way terms have made the residuals of each a and of each b small, which leaves the share s of the variance:
 one minus the leverage of a cell in an additive fit, exactly so where a and b do not depend on each other. Without
 it z would be about -1 to -3 where keys act in pairs, and only strong three-way terms would pass. With it z is
-about 0 there; terms from one deviation on are added, and their ridge shrinks those that are chance.
+about 0 there, with a deviation of 0.2 to 0.8 (the less, the more a and b depend on each other: the denominator is
+that of the whole variance, so that pairs with little left have to show more). Terms from 1 on are added, and their
+ridge shrinks those that are chance.
 """
 
 from itertools import combinations
