@@ -112,7 +112,7 @@ def test_many_samples_judge_intervals() -> None:
 
 def test_models_are_told_from_the_nearest_to_the_one_that_failed() -> None:
     content = composed(validation({"ewens": -0.9, "two-way": 0.02, "pitman": None, "zayatz": 4.0}))
-    assert [line.model for line in content.sizes[0].lines] == ["two-way", "ewens", "zayatz", "pitman"]
+    assert [line.model for line in content.sizes[0].lines] == ["two-way", "zayatz", "ewens", "pitman"]
     assert content.headline.startswith("two-way came nearest")
     assert "3 of 3 intervals held" in content.headline
     assert content.sizes[0].summary.endswith("So few samples do not judge intervals.")

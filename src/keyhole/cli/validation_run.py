@@ -101,7 +101,7 @@ def run_validation(asked: Asked, workers: Workers, destination: Destination, *, 
         if len(journal) and not journal.knows(people.digest):
             raise InputError(
                 f"The folder {str(destination.folder)!r} holds a validation on another population, or with other "
-                "keys; choose another folder."
+                "keys or strata; choose another folder."
             )
     try:
         with _telling(destination.quiet) as ended:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 
+import numpy as np
 from scipy.stats import binom
 
 from keyhole.report.provenance import PACKAGES, _versions
@@ -188,11 +189,14 @@ def _tau(tau: TauMeasures, number: int) -> TauLine:
 def _far(one: Measures) -> tuple[bool, bool, float, float]:
     """What models are ordered by: whether there is no tau1, whether fits often failed, and how far tau1 is off.
 
-    By people where nobody is unique in the population.
+    By the ratio within which the middle half of the estimates are of the truth, up or down: by relative errors an
+    estimate of nobody would never be far off. By people where nobody is unique in the population.
     """
     if one.tau1 is None:
         return True, True, 0.0, 0.0
-    return False, 5 * one.failed > one.replicates, one.tau1.median_abs_relative_error, one.tau1.rmse
+    with np.errstate(divide="ignore"):
+        ratio = float(np.abs(np.log1p([one.tau1.errors[1], one.tau1.errors[3]])).max())
+    return False, 5 * one.failed > one.replicates, ratio, one.tau1.rmse
 
 
 def _keeps(one: Measures) -> bool:
@@ -227,24 +231,29 @@ def _kept(models: Sequence[str], fitted: int) -> str:
 
 
 def _headline(measures: Sequence[Measures]) -> str:
-    """The model whose error of tau1 is smallest where it is largest, over the sizes."""
-    worst: dict[str, tuple[bool, bool, float, float]] = {}
+    """The model that is nearest where it is furthest off, over the sizes."""
+    worst: dict[str, Measures] = {}
     for one in measures:
-        worst[one.model] = max(worst.get(one.model, (False, False, 0.0, 0.0)), _far(one))
-    fitted = {model: far for model, far in worst.items() if not far[0]}
+        worst[one.model] = max(worst.get(one.model, one), one, key=_far)
+    fitted = {model: one.tau1 for model, one in worst.items() if one.tau1 is not None}
     if not fitted:
         return "No model gave an estimate on every size"
-    best = min(fitted, key=lambda model: fitted[model])
+    best = min(fitted, key=lambda model: _far(worst[model]))
     own = [one for one in measures if one.model == best and one.tau1 is not None]
     covered = sum(round(one.tau1.coverage * (one.replicates - one.failed)) for one in own if one.tau1)
     number = sum(one.replicates - one.failed for one in own)
     start = best if len(worst) == 1 else f"{best} came nearest"
-    *_, share, people = fitted[best]
+    share = fitted[best].median_abs_relative_error
     error = f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
-    told = f"median error of tau1 {error}" if isfinite(share) else f"tau1 off by {people:.1f} (root mean square)"
+    told = (
+        f"median error of tau1 {error}"
+        if isfinite(share)
+        else f"tau1 off by {fitted[best].rmse:.1f} (root mean square)"
+    )
+    where = f" with {count(worst[best].size)} records" if len(own) > 1 else ""
     failed = sum(one.failed for one in own)
     return (
-        f"{start}: {told}, {count(covered)} of {plural(number, 'interval')} held the truth"
+        f"{start}: {told}{where}, {count(covered)} of {plural(number, 'interval')} held the truth"
         f"{f', {count(failed)} more failed' if failed else ''}"
     )
 
@@ -253,7 +262,8 @@ def _summary(found: Validation) -> tuple[str, ...]:
     study, models = found.study, len(found.study.assessors)
     sizes = listed([count(size) for size in study.sizes])
     words = [
-        f"{plural(study.replicates, 'sample')} of {sizes} records each, from a population of "
+        f"{plural(study.replicates, 'sample')} {f'each of {sizes}' if len(study.sizes) > 1 else f'of {sizes}'} "
+        f"records, {_design(study.design.settings)}, from a population of "
         f"{count(len(found.population))} people who are all known. Every sample "
         f"{'was' if found.complete else 'is to be'} shown to {plural(models, 'model')}, and the estimates are "
         "compared with the truth."
@@ -267,7 +277,10 @@ def _summary(found: Validation) -> tuple[str, ...]:
         f"{plural(number, 'fit')} {what}."
         for number, what in (
             (sum(one.failed for one in found.measures), "failed and are in no measure"),
-            (sum(one.not_converged for one in found.measures), "did not converge and are in every measure"),
+            (
+                sum(one.not_converged for one in found.measures),
+                "are not to be trusted by their own checks, and are in every measure",
+            ),
         )
         if number
     ]
@@ -284,8 +297,16 @@ def _design(settings: object) -> str:
 
 
 def _failures(measures: Sequence[Measures]) -> tuple[str, ...]:
-    return tuple(
+    """What fits that failed said, and of fits that are not to be trusted the first."""
+    failed = [
         f"{one.model}, n = {count(one.size)}: {plural(number, 'time')}: {clean(words)}"
         for one in measures
         for words, number in one.faults.items()
-    )
+    ]
+    doubted = [
+        f"{one.model}, n = {count(one.size)}: {plural(one.not_converged, 'fit')} not to be trusted; the first: "
+        f"{clean(one.doubt)}"
+        for one in measures
+        if one.not_converged
+    ]
+    return (*failed, *doubted)

@@ -78,6 +78,8 @@ class Measures:
         How many gave no estimate, and one that should not be trusted; the latter are in all measures.
     faults
         What failed replicates said, and how often.
+    doubt
+        What the first one said that should not be trusted; empty where all should.
     auc_r1
         The mean over replicates with both kinds of uniques.
     calibration_r1, calibration_r2
@@ -98,6 +100,7 @@ class Measures:
     failed: int
     not_converged: int
     faults: Mapping[str, int]
+    doubt: str
     tau1: TauMeasures | None
     tau2: TauMeasures | None
     auc_r1: float | None
@@ -138,6 +141,7 @@ def _measure(population: str, model: str, size: int, replicates: Sequence[Replic
         failed=len(replicates) - len(fitted),
         not_converged=sum(one.status == "not-converged" for one in fitted),
         faults=faults,
+        doubt=next((one.verdict for one in fitted if one.status == "not-converged"), ""),
         tau1=TauMeasures.of([one.tau1 for one in fitted if one.tau1 is not None]) if fitted else None,
         tau2=TauMeasures.of([one.tau2 for one in fitted if one.tau2 is not None]) if fitted else None,
         auc_r1=float(np.mean(aucs)) if aucs else None,

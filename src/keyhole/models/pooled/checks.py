@@ -47,7 +47,8 @@ def _shares(members: Sequence[Member], behind: Mapping[str, float]) -> Diagnosti
             for name, gap in behind.items()
         )
         words = " ".join([f"It is {names[0]}.", *out])
-        return Diagnostic("pool", names[0], "good", words)
+        told = "; ".join([names[0], *(f"{name} behind by {gap:.0f}" for name, gap in behind.items())])
+        return Diagnostic("pool", told, "good", words)
     if len(members) == 1:
         words = f"It is {names[0]} alone."
         return Diagnostic("pool", names[0], "good", words)
