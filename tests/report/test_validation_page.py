@@ -105,6 +105,20 @@ class Page(HTMLParser):
         self.text += data
 
 
+def test_the_headline_names_the_size_of_its_error_and_doubts_have_a_reason() -> None:
+    small = validation({"two-way": 0.02, "ewens": -0.9})
+    study = replace(small.study, sizes=(500, 900))
+    more = {replace(trial, size=900): replicate(trial.seed, 0.3) for trial in small.results}
+    doubt = replace(replicate(1, 0.02), status="not-converged", verdict="R-hat is 1.3.")
+    results = {**small.results, **more, Trial(EVERYBODY, 500, 1, "two-way"): doubt}
+    content = composed(replace(small, study=study, results=results, planned=len(results)))
+    assert content.headline.startswith("two-way came nearest: median error of tau1")
+    assert "with 900 records, " in content.headline
+    assert "3 samples each of 500 and 900 records, " in content.summary[0]
+    assert any("not to be trusted" in words for words in content.summary)
+    assert "two-way, n = 500: 1 fit not to be trusted; the first: R-hat is 1.3." in content.failures
+
+
 def test_many_samples_judge_intervals() -> None:
     content = composed(validation({"ewens": -0.9, "two-way": 0.02}, replicates=20))
     assert content.sizes[0].summary.endswith("as they claim for two-way.")
