@@ -1,6 +1,7 @@
 """Results on real populations: a row for each table, size and model, kept in a file."""
 
 import csv
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -32,18 +33,27 @@ EXPLAINED = (
 
 @dataclass(frozen=True, slots=True)
 class TauRow:
-    """tau1 or tau2 of one row; shares, not per cents."""
+    """tau1 or tau2 of one row; shares, not per cents. The last two are the extreme relative errors."""
 
     true: float
     bias: float
     error: float
     due: float
     covered: float
+    lowest: float = math.nan
+    highest: float = math.nan
 
     @classmethod
     def of(cls, tau: TauMeasures) -> "TauRow":
         due = MEDIAN_ERROR * tau.mean_width / tau.median_truth if tau.median_truth else float("nan")
-        return cls(tau.median_truth, tau.relative_bias, tau.median_abs_relative_error, due, tau.coverage)
+        return cls(
+            tau.median_truth,
+            tau.relative_bias,
+            tau.median_abs_relative_error,
+            due,
+            tau.coverage,
+            *tau.extremes,
+        )
 
     @property
     def columns(self) -> list[str]:
@@ -182,12 +192,12 @@ def _short(value: Any) -> Any:
 
 def _row(stored: Mapping[str, str]) -> Row:
     def number(name: str) -> float | None:
-        return float(stored[name]) if stored[name] else None
+        return float(stored[name]) if stored.get(name) else None
 
     def tau(name: str) -> TauRow | None:
         values = [number(f"{name}_{one.name}") for one in fields(TauRow)]
-        known = [value for value in values if value is not None]
-        return TauRow(*known) if len(known) == len(values) else None
+        # What older rows do not have is not known; a row without a truth has nothing.
+        return None if values[0] is None else TauRow(*(math.nan if value is None else value for value in values))
 
     whole = {name: int(stored[name]) for name in ("n", "replicates", "failed", "not_converged")}
     taus = {name: tau(name) for name in ("tau1", "tau2")}

@@ -1,5 +1,6 @@
-"""What a model admits of its past is what the model guide, or its own page, shows."""
+"""What a model admits of its past is what the model guide, or the page of real populations, shows."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from keyhole.models.catalogue import CATALOGUE
 from tests.models.samples import quick_chains, typical_sample
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-GUIDE, OWN_PAGE = DOCS / "reference" / "model-guide.md", DOCS / "explanation" / "sequential-logit.md"
+GUIDE, RESULTS = DOCS / "reference" / "model-guide.md", DOCS / "reference" / "real-populations.csv"
 LOGLINEAR_PAGE = DOCS / "explanation" / "log-linear.md"
 ON_THAT_PAGE = {"two-way": "two-way", "loglinear": "two-way", "skinner-shlomo": "skinner-shlomo", "lasso": "lasso"}
 """Models with their rows there, as they are without options."""
@@ -31,17 +32,18 @@ def shown_in_the_guide(model: str) -> TrackRecord | None:
     return TrackRecord(min(errors), max(errors), covered, len(errors)) if errors else None
 
 
-def shown_on_its_page() -> TrackRecord:
-    """The record of the sequential logit over all samples of its validation."""
-    lowest, highest, covered, samples = 0, 0, 0, 0
-    for line in OWN_PAGE.read_text().splitlines():
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == 14 and cells[0] in TABLES and cells[1].replace(",", "").isdecimal():
-            low, high = (int(part.strip(" %")) for part in cells[5].split(","))
-            lowest, highest = min(lowest, low), max(highest, high)
-            samples += int(cells[2])
-            covered += round(int(cells[2]) * int(cells[8].strip("%")) / 100)
-    return TrackRecord(lowest, highest, covered, samples)
+def shown_on_real_populations(model: str) -> TrackRecord:
+    """The record of a model over all samples of the declared tables that are kept."""
+    lows, highs, covered, samples = [], [], 0, 0
+    with RESULTS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["model"] == model and row["table"] in TABLES:
+                fitted = int(row["replicates"]) - int(row["failed"])
+                lows.append(round(100 * float(row["tau1_lowest"])))
+                highs.append(round(100 * float(row["tau1_highest"])))
+                samples += fitted
+                covered += round(fitted * float(row["tau1_covered"]))
+    return TrackRecord(min(lows), max(highs), covered, samples)
 
 
 def shown_on_the_loglinear_page(model: str) -> TrackRecord:
@@ -61,7 +63,7 @@ def shown_on_the_loglinear_page(model: str) -> TrackRecord:
 
 def shown(name: str) -> TrackRecord | None:
     if name in ("auto", "sequential-logit"):  # a pool in which one model alone has a say has its record
-        return shown_on_its_page()
+        return shown_on_real_populations("sequential-logit")
     return shown_on_the_loglinear_page(ON_THAT_PAGE[name]) if name in ON_THAT_PAGE else shown_in_the_guide(name)
 
 

@@ -10,7 +10,7 @@ sys.path.insert(0, str(SCRIPTS))
 from real_results import Row, TauRow, keep_rows, read_rows  # noqa: E402
 from real_results_page import PAGE, cell, page, sizes_of, with_and_without  # noqa: E402
 
-TAU = TauRow(81.0, 0.0305, 0.0612, 0.05, 0.94)
+TAU = TauRow(81.0, 0.0305, 0.0612, 0.05, 0.94, -0.1, 0.25)
 ROW = Row(
     "kdd_CA10", 1000, "auto", 20, 0, 2, TAU, TAU, 0.96, 3.5, "", "effort=quick", "abc1234", "2026-01-02", "a, b"
 )

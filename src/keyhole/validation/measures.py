@@ -29,6 +29,8 @@ class TauMeasures:
         Of the intervals.
     errors
         Relative errors at 2.5, 25, 50, 75 and 97.5% of the replicates.
+    extremes
+        The lowest and the highest relative error.
     """
 
     mean_truth: float
@@ -40,6 +42,7 @@ class TauMeasures:
     coverage: float
     mean_width: float
     errors: tuple[float, ...]
+    extremes: tuple[float, float]
 
     @classmethod
     def of(cls, taus: Sequence[Interval]) -> "TauMeasures":
@@ -63,6 +66,7 @@ class TauMeasures:
             float(np.mean([tau.covers for tau in taus])),
             float(np.mean([tau.width for tau in taus])),
             tuple(np.quantile(errors, (0.025, 0.25, 0.5, 0.75, 0.975), method="inverted_cdf").tolist()),
+            (float(errors.min()), float(errors.max())),
         )
 
 
