@@ -22,10 +22,10 @@ from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.015, 2.5
+PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.015, 1.7
 """Of the shift between populations, and its variance times n: small samples show little of how keys depend."""
 
-SAMPLE_VARIANCE = 0.8
+SAMPLE_VARIANCE = 1.6
 """Divided by n, the shift's variance between samples of one population: penalties and terms are estimated too."""
 
 NESTED_DEVIATION = 0.04
