@@ -8,7 +8,7 @@ from real_tables import DECLARED, PEOPLE, ROOT, WITH_ZEROS
 from keyhole.models.catalogue import CATALOGUE
 
 SIZES = (1_000, 5_000, 10_000)
-"""Sizes that every table has; the last one is 5% of its people."""
+"""Sizes that every table has, besides 5% of its people."""
 
 PAGE = ROOT / "docs" / "reference" / "real-populations.md"
 

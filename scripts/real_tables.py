@@ -144,16 +144,6 @@ def named_population(name: str, folder: Path) -> KnownPopulation:
     return replace(population, zeros=StructuralZeros(population.keys, rules))
 
 
-def population_size(table: RealTable, folder: Path) -> int:
-    """The number of people, without reading their keys."""
-    with duckdb.connect() as connection:
-        counted = connection.execute(
-            f"SELECT count(*) FROM read_parquet(?) WHERE {table.where}", [str(folder / table.file)]
-        ).fetchone()
-    assert counted is not None
-    return int(counted[0])
-
-
 def is_here(name: str, folder: Path) -> bool:
     """Whether the population of a table is on this machine; tells when it is not."""
     path = folder / BY_NAME[name.removesuffix(WITH_ZEROS)].file
