@@ -1,273 +1,300 @@
-"""How do cells scatter around the sequential logit on real populations? Prints Markdown tables.
+"""How far are cells, and all of them together, from the sequential logit on real people? Prints Markdown tables.
 
-For samples of every real table: the error of tau1 and tau2 by what is done with the posterior of log p; how many
-people rare cells hold against the fit, and what that says of the factor behind it; how the error moves with the
-sampling fraction, in populations thinned to a part of their people; and the error by the unit of the scatter, for
-each population. The seeds are not those of the validation.
+For samples of many tables whose keys nobody chose (`drawn_keys.py`), from two populations: the error by what is
+done with the posterior of log p; how many people rare cells hold against the fit; the error by the unit of the
+scatter; and the common shift of log p under which expected tau1 + tau2 equal the truth, beside what nested
+subsamples found and what chance alone makes of it, the constants of the shift's prior that make these most
+likely, for each population by itself, and how many of the other's shifts they hold. Neither keys nor samples are
+those of the validation.
 
-    python scripts/study_of_the_scatter.py [--seeds 2] [--jobs 2] [--tables NAMES]
+    python scripts/study_of_the_scatter.py [--tables 20] [--jobs 2] [--sizes 1000,2000,5000,10000] [--cache FILE]
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise, product
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
-from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, read_population, sampled
+from drawn_keys import FILES, drawn_tables
+from real_tables import DEFAULT_FOLDER, RealTable, read_population, sampled
 from scipy import special
-from scipy.optimize import brentq, minimize
-from scipy.stats import nbinom
+from scipy.optimize import brentq
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.threads import own_threads_only
+from keyhole.models.catalogue import model_named
 from keyhole.models.sequential.cell_posterior import CellPosterior
-from keyhole.models.sequential.joint import fit_joint
-from keyhole.models.sequential.observed import Observed
-from keyhole.models.sequential.order import key_orders
-from keyhole.models.sequential.scatter import Scatter
+from keyhole.models.sequential.joint import Moment
+from keyhole.models.sequential.model import SequentialLogitFit
+from keyhole.models.sequential.scatter import UNIT, Scatter
+from keyhole.models.sequential.shift import PRIOR_DEVIATION, SAMPLE_VARIANCE, UNSEEN_VARIANCE
+from keyhole.numerics.log_gamma_law import log_deviation
 from keyhole.population.poisson import PoissonUnsampled
-from keyhole.population.unsampled import UnsampledCounts
 from keyhole.validation.population import KnownPopulation
 
-SIZES, FIRST_SEED, ORDERS = ("500", "1,000", "2,000", "5,000", "10,000", "5%"), 201, 3
-FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+KEYS_SEED, FIRST_SEED = 1, 2001
 EXPECTED = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, np.inf)
-UNITS = (0.0, 1e-8, 2e-8, 4e-8, 6e-8, 8e-8, 1.2e-7, 1.6e-7, 2.4e-7)
-SOME_UNITS = (0.0, 1.25e-8, 2.5e-8, 5e-8)
-FUNCTIONALS = ("mode", "half", "mean", "posterior", "scattered")
-FURTHEST = 3.0
+UNITS = (0.0, 2.5e-8, 5e-8, 1e-7, 1.5e-7, 2e-7, 4e-7)
+FURTHEST, STEP = 2.5, 0.02
+DEVIATIONS = np.array([0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1])
+BY_SIZE = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0])
+"""Constants that are tried: the shift's deviation at any size, and its variance times n."""
 
 
 @dataclass(frozen=True, eq=False)
 class Studied:
-    """The uniques of one sample: moments of log p in each order, and how many people there are in their cells."""
+    """The uniques of one sample: moments of log p by order, people in their cells, and what subsamples said."""
 
-    table: str
-    size: str
-    seed: int
+    source: str
     records: int
     people: int
     moments: Vector
     population_counts: IntVector
+    nested: float | None
 
-    @property
-    def source(self) -> str:
-        return self.table[:3]
-
-    @property
-    def posterior(self) -> CellPosterior:
+    @cached_property
+    def cells(self) -> CellPosterior:
         return CellPosterior.pooled(list(self.moments))
 
-    def thinned(self, fraction: float) -> tuple[int, IntVector]:
-        """The unsampled people, and those in the uniques' cells, had the sample been this share of everybody."""
-        others = self.population_counts - 1
-        outside = round(self.records / fraction) - self.records
-        share = outside / (self.people - self.records)
-        rng = np.random.default_rng(self.seed)
-        return outside, np.asarray(rng.binomial(others, min(share, 1.0)))
+    @cached_property
+    def truth(self) -> Vector:
+        counts = self.population_counts
+        return np.array([(counts == 1).sum(), (1.0 / counts).sum()])
+
+    def risks(self, unit: float, shift: float = 0.0, cells: CellPosterior | None = None) -> tuple[Vector, Vector]:
+        return Scatter(unit).risks(cells or self.cells, self.records, self.people - self.records, shift)
+
+    def taus(self, unit: float, shift: float = 0.0) -> Vector:
+        return np.array([risk.sum() for risk in self.risks(unit, shift)])
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The shift that one sample needed, and its variance were the law of every cell known."""
+
+    source: str
+    records: int
+    shift: float
+    chance: float
+    nested: float | None
 
 
 def main() -> None:
     """Fit every sample and print the tables."""
     parser = argparse.ArgumentParser(description="How cells scatter around the sequential logit.")
-    parser.add_argument("--tables", default=",".join(DECLARED))
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--tables", type=int, default=20, help="of each population")
+    parser.add_argument("--sizes", default="1000,2000,5000,10000")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cache", type=Path, help="a file to keep fits in")
     options = parser.parse_args()
-    names = [name for name in options.tables.split(",") if (DEFAULT_FOLDER / BY_NAME[name].file).is_file()]
-    places = product(range(FIRST_SEED, FIRST_SEED + options.seeds), SIZES, names)
+    studied = studied_samples(options)
+    sizes = sorted({one.records for one in studied})
+    print_functionals(studied, sizes)
+    print_crowding(studied, sizes)
+    print_units(studied, sizes)
+    shifts = [found for one in studied if (found := needed(one)) is not None]
+    print_shifts(shifts, sizes)
+    print_constants(shifts, sizes)
+
+
+def studied_samples(options: argparse.Namespace) -> list[Studied]:
+    """All fits, from the cache where there is one."""
+    if options.cache and options.cache.is_file():
+        return list(pickle.loads(options.cache.read_bytes()))
+    tables = [
+        table
+        for source, file in FILES.items()
+        if (DEFAULT_FOLDER / file).is_file()
+        for table in drawn_tables(source, options.tables, KEYS_SEED, DEFAULT_FOLDER)
+    ]
+    # Each table has its own samples: those of one seed are the same people.
+    places = [
+        (table, int(size), FIRST_SEED + place)
+        for place, (table, size) in enumerate(product(tables, options.sizes.split(",")))
+    ]
+    found = []
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        studied = list(pool.map(study, places))
-    print_functionals(studied)
-    print_crowding(studied)
-    print_free_fit(studied)
-    print_fractions(studied)
-    print_units(studied)
-    print_units_by_size(studied)
+        for done, one in enumerate(pool.map(study, places), start=1):
+            found.append(one)
+            print(f"{done}/{len(places)} {one.source} n={one.records:,}", file=sys.stderr, flush=True)
+    if options.cache:
+        options.cache.write_bytes(pickle.dumps(found))
+    return found
 
 
 @cache
-def population(name: str) -> KnownPopulation:
-    return read_population(BY_NAME[name], DEFAULT_FOLDER)
+def population(table: RealTable) -> KnownPopulation:
+    return read_population(table, DEFAULT_FOLDER)
 
 
-def study(place: tuple[int, str, str]) -> Studied:
-    """Fit one sample in all orders."""
-    seed, size, name = place
-    people = len(population(name))
-    records = round(people / 20) if size == "5%" else int(size.replace(",", ""))
-    sample, truth = sampled(population(name), records, seed)
-    observed, rng, unique = Observed.of(sample), np.random.default_rng(seed), sample.table.uniques
-    laws = [fit_joint(observed, order, None, rng=rng) for order in key_orders(observed, ORDERS)]
-    moments = np.stack([law.moments[unique] for law in laws])
-    return Studied(name, size, seed, records, people, moments, truth.population_counts)
+def study(place: tuple[RealTable, int, int]) -> Studied:
+    """Fit one sample."""
+    table, size, seed = place
+    sample, truth = sampled(population(table), size, seed)
+    with own_threads_only():
+        fit = model_named("sequential-logit", draws=2).fit(sample, rng=np.random.default_rng(seed))
+    assert isinstance(fit, SequentialLogitFit)
+    moments = np.stack([law.moments[sample.table.uniques] for law in fit.laws])
+    return Studied(
+        table.name[:3], size, len(population(table)), moments, truth.population_counts, fit.shift.nested
+    )
 
 
-def estimate(one: Studied, functional: str) -> UnsampledCounts:
-    """The law of the unsampled counts by what is done with the posterior of log p."""
-    outside = one.people - one.records
-    if functional == "posterior":
-        return one.posterior.unsampled(outside)
-    if functional == "scattered":
-        return Scatter().around(one.posterior, one.records).unsampled(outside)
-    mode, bias, variance, _ = (one.moments[:, :, column] for column in range(4))
-    plugged = {"mode": mode, "half": mode - variance / 2, "mean": mode + bias}[functional]
-    return PoissonUnsampled(outside * np.exp(special.logsumexp(plugged, axis=0) - np.log(len(plugged))))
+def print_row(*cells: object) -> None:
+    print("| " + " | ".join(str(cell) for cell in cells) + " |")
 
 
-def print_functionals(studied: Sequence[Studied]) -> None:
-    print("Mean log error, root mean square in brackets:\n")
-    print("| n | " + " | ".join(f"{name}: tau1 | tau2" for name in FUNCTIONALS) + " |")
-    print("|---" * (1 + 2 * len(FUNCTIONALS)) + "|")
-    for size in SIZES:
-        cells = []
-        for functional in FUNCTIONALS:
-            errors = np.array([_errors(one, estimate(one, functional)) for one in studied if one.size == size])
-            bias, spread = np.nanmean(errors, axis=0), np.sqrt(np.nanmean(errors**2, axis=0))
-            cells += [f"{100 * bias[i]:+.1f}% ({100 * spread[i]:.1f})" for i in range(2)]
-        print(f"| {size} | " + " | ".join(cells) + " |")
+def print_head(*cells: str) -> None:
+    print_row(*cells)
+    print("|---" * len(cells) + "|")
 
 
-def _errors(one: Studied, law: UnsampledCounts) -> tuple[float, float]:
-    alone, match = float((one.population_counts == 1).sum()), float((1 / one.population_counts).sum())
-    first = np.log(law.prob_none().sum() / alone) if alone else np.nan
-    return float(first), float(np.log(law.mean_match().sum() / match))
+def by_place(studied: Sequence[Studied], sizes: Sequence[int]) -> Iterator[tuple[str, int, list[Studied]]]:
+    for source, size in product(sorted({one.source for one in studied}), sizes):
+        yield source, size, [one for one in studied if one.source == source and one.records == size]
 
 
-def print_crowding(studied: Sequence[Studied]) -> None:
+def errors(own: Sequence[Studied], taus: Callable[[Studied], Vector]) -> str:
+    """Bias of the summed estimate, and root mean square of the log error, of tau1 and tau2."""
+    found, truth = np.array([taus(one) for one in own]), np.array([one.truth for one in own])
+    bias = found.sum(axis=0) / truth.sum(axis=0) - 1
+    logs = np.log(np.maximum(found, 1e-9) / np.maximum(truth, 0.5))
+    spread = np.sqrt(np.mean(logs**2, axis=0))
+    return " / ".join(f"{100 * one:+.1f}% ({100 * two:.1f})" for one, two in zip(bias, spread, strict=True))
+
+
+def functional(name: str) -> Callable[[Studied], Vector]:
+    """tau1 and tau2 by what is done with the posterior of log p."""
+
+    def plugged(one: Studied) -> Vector:
+        log_p, bias, curved = (one.moments[:, :, column] for column in (Moment.LOG_P, Moment.BIAS, Moment.CURVED))
+        taken = {"mode": log_p, "half": log_p - curved / 2, "mean": log_p + bias}[name]
+        mean = np.exp(special.logsumexp(taken, axis=0)) / len(taken)
+        law = PoissonUnsampled((one.people - one.records) * mean)
+        return np.array([law.prob_none().sum(), law.mean_match().sum()])
+
+    def one_gamma(one: Studied) -> Vector:
+        shape = np.sqrt(one.moments[:, :, Moment.CURVED]).mean(axis=0) ** -2.0
+        cells = CellPosterior(one.cells.mean, log_deviation(shape), shape)
+        return np.array([risk.sum() for risk in one.risks(0.0, cells=cells)])
+
+    if name == "one gamma":
+        return one_gamma
+    if name in ("posterior", "scattered"):
+        return lambda one: one.taus(UNIT if name == "scattered" else 0.0)
+    return plugged
+
+
+def print_functionals(studied: Sequence[Studied], sizes: Sequence[int]) -> None:
+    names = ("mode", "half", "mean", "one gamma", "posterior", "scattered")
+    print("Bias of tau1 / tau2, root mean square log error in brackets:\n")
+    print_head("population", "n", "samples", *names)
+    for source, size, own in by_place(studied, sizes):
+        print_row(source, f"{size:,}", len(own), *(errors(own, functional(name)) for name in names))
+
+
+def print_crowding(studied: Sequence[Studied], sizes: Sequence[int]) -> None:
     """The shift of log p that makes tau2 right, by the number of records that the law expects in a cell."""
     print("\nThe shift of log p that makes tau2 right, by n p, without and with the scatter:\n")
-    head = [f"{low:g} to {high:g}" for low, high in pairwise(EXPECTED)]
-    print("| n | law | " + " | ".join(head) + " |\n" + "|---" * (2 + len(head)) + "|")
-    for size, scattered in product(SIZES, (False, True)):
-        own = [one for one in studied if one.size == size]
-        shifts = [_crowding(own, low, high, scattered) for low, high in pairwise(EXPECTED)]
-        print(f"| {size} | {'with' if scattered else 'without'} | " + " | ".join(shifts) + " |")
+    print_head("n", "law", *(f"{low:g} to {high:g}" for low, high in pairwise(EXPECTED)))
+    for size, unit in product(sizes, (0.0, UNIT)):
+        own = [one for one in studied if one.records == size]
+        shifts = [_crowding(own, low, high, unit) for low, high in pairwise(EXPECTED)]
+        print_row(f"{size:,}", "with" if unit else "without", *shifts)
 
 
-def _crowding(studied: Iterable[Studied], low: float, high: float, scattered: bool) -> str:
+def _crowding(studied: Sequence[Studied], low: float, high: float, unit: float) -> str:
     parts, truth, known = [], 0.0, 0
     for one in studied:
-        expected = one.records * np.exp(one.posterior.log_mean)
+        cells, expected = one.cells, one.records * np.exp(one.cells.log_moment(1.0))
         inside = (expected >= low) & (expected < high)
-        posterior = CellPosterior(one.posterior.log_mean[inside], one.posterior.shape[inside])
-        parts.append((Scatter().around(posterior, one.records) if scattered else posterior, one))
+        parts.append((one, CellPosterior(cells.mean[inside], cells.deviation[inside], cells.shape[inside])))
         truth += float((1 / one.population_counts[inside]).sum())
         known += int(inside.sum())
     if known < 100:
         return ""
-
-    def excess(shift: float) -> float:
-        return sum(_match(part, one.people - one.records, shift) for part, one in parts) - truth
-
-    return f"{_root(excess):+.2f}"
+    found = root(lambda shift: sum(float(one.risks(unit, shift, part)[1].sum()) for one, part in parts) - truth)
+    return "" if found is None else f"{found:+.2f}"
 
 
-def _match(posterior: CellPosterior, outside: int, shift: float) -> float:
-    return float(posterior.unsampled(outside, shift).mean_match().sum())
-
-
-def _root(excess: Callable[[float], float]) -> float:
+def root(excess: Callable[[float], float]) -> float | None:
     if excess(-FURTHEST) <= 0 or excess(FURTHEST) >= 0:
-        return np.nan
+        return None
     return float(brentq(excess, -FURTHEST, FURTHEST, xtol=1e-3))
 
 
-def print_free_fit(studied: Sequence[Studied]) -> None:
-    """What the population counts say of the factor of seen cells when nothing ties its parts together.
-
-    log E p moves by h + log(1 + d/(n p)) - log(1 + t n p), and 1/shape grows by s. A gamma factor of variance t
-    has h = log(1 + t) and s = t/(1 + t).
-    """
-    print("\nThe factor of seen cells, fitted freely:\n")
-    print("| population | n | h | t | s | d |\n|---|---|---|---|---|---|")
-    for source, size in product(sorted({one.source for one in studied}), SIZES):
-        own = [one for one in studied if one.source == source and one.size == size]
-        bounds = [(-0.5, 0.5), (0.0, 2.0), (0.0, 2.0), (-15.0, -2.0)]
-        found = minimize(_surprise, [0.0, 0.05, 0.05, -6.0], args=(own,), method="L-BFGS-B", bounds=bounds).x
-        print(f"| {source} | {size} | {found[0]:.2f} | {found[1]:.2f} | {found[2]:.2f} | {np.exp(found[3]):.4f} |")
+def print_units(studied: Sequence[Studied], sizes: Sequence[int]) -> None:
+    print("\nThe same errors by the unit of the scatter:\n")
+    print_head("population", "n", *(f"{unit:g}" for unit in UNITS))
+    for source, size, own in by_place(studied, sizes):
+        print_row(source, f"{size:,}", *(errors(own, lambda one, unit=unit: one.taus(unit)) for unit in UNITS))
 
 
-def _surprise(factor: Vector, studied: Iterable[Studied]) -> float:
-    """Minus the log likelihood of the population counts under negative binomial laws."""
-    h, t, s, log_d = factor
+def needed(one: Studied) -> Needed | None:
+    """The shift that makes tau1 + tau2 right; None where none does."""
+    wanted = float(one.truth.sum())
+    shift = root(lambda given: float(one.taus(UNIT, given).sum()) - wanted)
+    if shift is None:
+        return None
+    rng = np.random.default_rng(one.records)
+    drawn = []
+    for _ in range(60):
+        log_p = one.cells.log_draw(rng.standard_normal(len(one.cells.mean))) + shift
+        alone = 1.0 / (1.0 + Scatter().unsampled(log_p, one.records, one.people - one.records).draw(rng))
+        drawn.append(float(alone.sum() + (alone == 1.0).sum()))
+    slope = (one.taus(UNIT, shift + STEP).sum() - one.taus(UNIT, shift - STEP).sum()) / (2 * STEP)
+    return Needed(one.source, one.records, shift, float(np.var(drawn) / slope**2), one.nested)
+
+
+def print_shifts(found: Sequence[Needed], sizes: Sequence[int]) -> None:
+    """By population and size: the shifts, what chance alone makes of them, and how near subsamples came."""
+    print("\nThe shift that each sample needed:\n")
+    print_head("population", "n", "samples", "mean", "deviation", "by chance", "nested: mean", "correlation")
+    for source, size in product(sorted({one.source for one in found}), sizes):
+        own = [one for one in found if one.source == source and one.records == size]
+        shifts, chance = np.array([one.shift for one in own]), np.sqrt(np.mean([one.chance for one in own]))
+        asked = [(one.nested, one.shift) for one in own if one.nested is not None]
+        nested = f"{np.mean([pair[0] for pair in asked]):+.3f}" if asked else ""
+        together = f"{np.corrcoef(np.transpose(asked))[0, 1]:+.2f}" if len(asked) > 2 else ""
+        numbers = (f"{shifts.mean():+.3f}", f"{shifts.std(ddof=1):.3f}", f"{chance:.3f}")
+        print_row(source, f"{size:,}", len(own), *numbers, nested, together)
+
+
+def likelihood(found: Sequence[Needed], deviation: float, by_size: float) -> float:
     total = 0.0
-    for one in studied:
-        posterior, others = one.posterior, one.population_counts - 1
-        expected = one.records * np.exp(posterior.log_mean)
-        log_mean = posterior.log_mean + h + np.log1p(np.exp(log_d) / expected) - np.log1p(t * expected)
-        shape = 1.0 / (1.0 / posterior.shape + s)
-        mean = (one.people - one.records) * np.exp(log_mean)
-        total -= float(nbinom.logpmf(others, shape, shape / (shape + mean)).sum())
+    for one in found:
+        variance = deviation**2 + by_size / one.records + one.chance
+        total -= 0.5 * (one.shift**2 / variance + np.log(variance))
     return total
 
 
-def print_fractions(studied: Sequence[Studied]) -> None:
-    """Mean log errors had the sample been a larger part of its population."""
-    print("\nMean log error of tau1 / tau2 by sampling fraction, without and with the scatter:\n")
-    print("| n | law | as it is | " + " | ".join(f"{fraction:.0%}" for fraction in FRACTIONS) + " |")
-    print("|---" * (3 + len(FRACTIONS)) + "|")
-    for size, scattered in product(SIZES, (False, True)):
-        own = [one for one in studied if one.size == size]
-        cells = [_fraction_errors(own, None, scattered)]
-        cells += [_fraction_errors(own, fraction, scattered) for fraction in FRACTIONS]
-        print(f"| {size} | {'with' if scattered else 'without'} | " + " | ".join(cells) + " |")
+def held(found: Sequence[Needed], deviation: float, by_size: float) -> str:
+    inside = [abs(one.shift) <= 1.96 * np.sqrt(deviation**2 + by_size / one.records + one.chance) for one in found]
+    return f"{np.mean(inside):.0%}" if inside else ""
 
 
-def _fraction_errors(studied: Sequence[Studied], fraction: float | None, scattered: bool) -> str:
-    errors = []
-    for one in studied:
-        its = one.records / one.people if fraction is None else fraction
-        if its < one.records / one.people:
-            continue
-        outside, others = one.thinned(its)
-        posterior = Scatter().around(one.posterior, one.records) if scattered else one.posterior
-        law = posterior.unsampled(outside)
-        truth = (others == 0).sum(), (1 / (1 + others)).sum()
-        errors.append([np.log(law.prob_none().sum() / truth[0]), np.log(law.mean_match().sum() / truth[1])])
-    if not errors:
-        return ""
-    first, second = np.mean(errors, axis=0)
-    return f"{100 * first:+.1f}% / {100 * second:+.1f}%"
-
-
-def print_units(studied: Sequence[Studied]) -> None:
-    """Root mean square of both log errors by unit, from 1,000 records on."""
-    print("\nRoot mean square log error of tau1 / tau2 by the unit, n from 1,000 on:\n")
-    print("| population | " + " | ".join(f"{unit:g}" for unit in UNITS) + " |\n" + "|---" * (1 + len(UNITS)) + "|")
-    for source in sorted({one.source for one in studied}):
-        errors = np.array([_unit_errors(studied, source, unit) for unit in UNITS])
-        print(f"| {source} | " + " | ".join(f"{100 * a:.1f}% / {100 * b:.1f}%" for a, b in errors) + " |")
-
-
-def _unit_errors(studied: Iterable[Studied], source: str, unit: float) -> Vector:
-    errors = [
-        _errors(one, _scattered(one, Scatter(unit)))
-        for one in studied
-        if one.source == source and one.size != "500"
-    ]
-    return np.asarray(np.sqrt(np.nanmean(np.square(errors), axis=0)))
-
-
-def _scattered(one: Studied, scatter: Scatter) -> UnsampledCounts:
-    return scatter.around(one.posterior, one.records).unsampled(one.people - one.records)
-
-
-def print_units_by_size(studied: Sequence[Studied]) -> None:
-    """Mean log errors by unit and sample size: whether samples of all sizes want the same."""
-    print("\nMean log error of tau1 / tau2 by the unit and the sample size:\n")
-    print("| population | n | " + " | ".join(f"{unit:g}" for unit in SOME_UNITS) + " |")
-    print("|---" * (2 + len(SOME_UNITS)) + "|")
-    for source, size in product(sorted({one.source for one in studied}), SIZES):
-        own = [one for one in studied if one.source == source and one.size == size]
-        cells = []
-        for unit in SOME_UNITS:
-            first, second = np.nanmean([_errors(one, _scattered(one, Scatter(unit))) for one in own], axis=0)
-            cells.append(f"{100 * first:+.1f}% / {100 * second:+.1f}%")
-        print(f"| {source} | {size} | " + " | ".join(cells) + " |")
+def print_constants(found: Sequence[Needed], sizes: Sequence[int]) -> None:
+    """The most likely constants of each population, and how many of the shifts of each their intervals hold."""
+    print("\nConstants of the shift:\n")
+    sources = sorted({one.source for one in found})
+    constants = {}
+    for name, own in [(name, [one for one in found if one.source == name]) for name in sources] + [
+        ("both", list(found))
+    ]:
+        constants[name] = max(product(DEVIATIONS, BY_SIZE), key=lambda pair, own=own: likelihood(own, *pair))
+    constants["the model"] = (PRIOR_DEVIATION, UNSEEN_VARIANCE + SAMPLE_VARIANCE)
+    print_head("constants of", "deviation", "variance times n", "held of", *(f"{size:,}" for size in sizes), "all")
+    for (name, pair), source in product(constants.items(), sources):
+        own = [one for one in found if one.source == source]
+        shares = [held([one for one in own if one.records == size], *pair) for size in sizes]
+        print_row(name, f"{pair[0]:g}", f"{pair[1]:g}", source, *shares, held(own, *pair))
 
 
 if __name__ == "__main__":

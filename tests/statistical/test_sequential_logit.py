@@ -20,6 +20,7 @@ from keyhole.models.sequential.joint import JointLaw, fit_joint
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import key_orders
+from keyhole.models.sequential.scatter import Scatter
 from keyhole.models.sequential.shift import SAMPLE_VARIANCE, Shift
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
@@ -45,7 +46,7 @@ def true_law() -> JointLaw:
 def with_nothing_missing(fit: SequentialLogitFit) -> SequentialLogitFit:
     """No scatter of cells, and only as much of the shift as penalties and terms that are estimated leave."""
     chance = float(np.sqrt(SAMPLE_VARIANCE / fit.sample.sample_size))
-    shifts = fit.shifts * (chance / fit.shift.deviation)
+    shifts = (fit.shifts - fit.shift.mean) * (chance / fit.shift.deviation)
     return replace(fit, shift=Shift(0.0, chance), shifts=shifts, units=np.zeros_like(fit.units))
 
 
@@ -53,7 +54,7 @@ def at_the_mode(fit: SequentialLogitFit) -> SequentialLogitFit:
     """Broken on purpose: the coefficients that fit best are taken as known."""
     broken = replace(with_nothing_missing(fit), shifts=np.zeros_like(fit.shifts))
     mode = fit.laws[0].moments[fit.sample.table.uniques, 0]
-    broken.__dict__["posterior"] = CellPosterior(mode, np.full(len(mode), 1e6))
+    broken.__dict__["posterior"] = CellPosterior.known(mode)
     return broken
 
 
@@ -85,7 +86,7 @@ def delta_method(fit: SequentialLogitFit, rng: np.random.Generator) -> tuple[flo
     moved, _ = fit.laws[0].directions(fit.sample.table.uniques, 400, rng)
     trials = fit.sample.unsampled_size
     step = 1e-4
-    low, high = (fit.posterior.unsampled(trials, shift).prob_none() for shift in (-step, step))
+    low, high = (Scatter(0.0).risks(fit.posterior, RECORDS, trials, shift)[0] for shift in (-step, step))
     linear = ((high - low) / (2 * step)) @ moved
     tau1 = [float(law.prob_none().sum()) for law in fit.unsampled()]
     return float(np.std(tau1)), float(np.std(linear))

@@ -1,8 +1,8 @@
-r"""The gamma law, given by its shape and the mean of its logarithm.
+r"""The logarithm of a gamma variable, moved and stretched: a law by its mean, its deviation and its skewness.
 
-If :math:`p \sim \mathrm{Gamma}(a, \text{rate } b)` then :math:`E \log p = \psi(a) - \log b` and
-:math:`\mathrm{Var} \log p = \psi'(a)`. For a large shape log p is nearly normal; for a small one its lower
-tail is long and its upper tail short, as is the posterior of a probability that few records speak for.
+If :math:`G \sim \mathrm{Gamma}(a)` the cumulants of :math:`\log G` are :math:`\psi(a), \psi'(a), \psi''(a)`. For
+a large shape it is nearly normal; for a small one its lower tail is long and its upper tail short, as is the
+posterior of the logarithm of a probability that few records speak for.
 """
 
 from functools import cache
@@ -20,17 +20,48 @@ HIGHEST_SCORE = 4.5
 _SHAPES, _SCORES = 120, 91
 
 
-def log_quantiles(mean: Vector, shape: Vector, scores: Vector) -> Vector:
-    """log p at the probabilities of normal ``scores``, for laws given by the mean of log p and their shape.
+def log_quantiles(mean: Vector, deviation: Vector, shape: Vector, scores: Vector) -> Vector:
+    """Quantiles, at the probabilities of normal ``scores``, of laws with this mean, deviation and shape.
 
     Quantiles are interpolated from a table in the shape and the score; the error is below 0.005 standard
     deviations. Scores beyond 4.5 are taken as 4.5, shapes beyond the bounds as the bounds.
     """
     table, first, step = _standard_quantiles()
-    shape = np.clip(shape, LOWEST_SHAPE, HIGHEST_SHAPE)
-    deviation = np.sqrt(special.polygamma(1, shape))
+    log_shape = np.log(np.clip(shape, LOWEST_SHAPE, HIGHEST_SHAPE))
     scores = np.ascontiguousarray(scores, dtype=np.float64)
-    return np.asarray(_interpolated(mean, deviation, np.log(shape), scores, table, first, step))
+    return np.asarray(_interpolated(mean, deviation, log_shape, scores, table, first, step))
+
+
+def log_deviation(shape: Vector) -> Vector:
+    """The standard deviation of the logarithm of a gamma variable."""
+    return np.sqrt(special.polygamma(1, shape))
+
+
+def shape_of_skewness(skewness: Vector) -> Vector:
+    r"""The shape of the gamma variable whose logarithm has this skewness, given without its minus sign.
+
+    .. math:: -\psi''(a) / \psi'(a)^{3/2}
+
+    falls from 2 to 0 as the shape rises; beyond the bounds the shape is the bound.
+
+    Examples
+    --------
+    >>> one = -special.polygamma(2, 3.0) / special.polygamma(1, 3.0) ** 1.5
+    >>> float(shape_of_skewness(np.array([one]))[0].round(3))
+    3.0
+    """
+    log_skewness, log_shape = _skewness_table()
+    # Interpolation wants rising arguments, and the skewness falls.
+    skewness = np.maximum(skewness, 1e-300)
+    return np.asarray(np.exp(np.interp(np.log(skewness), log_skewness[::-1], log_shape[::-1])))
+
+
+@cache
+def _skewness_table() -> tuple[Vector, Vector]:
+    """Log skewness by log shape, closely enough to interpolate."""
+    log_shape = np.linspace(np.log(LOWEST_SHAPE), np.log(HIGHEST_SHAPE), 2000)
+    shape = np.exp(log_shape)
+    return np.log(-special.polygamma(2, shape) / special.polygamma(1, shape) ** 1.5), log_shape
 
 
 @cache

@@ -9,8 +9,10 @@ from keyhole.arrays import IntVector, Vector
 from keyhole.models.pooled.model import Pooled
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.scatter import Scatter
+from keyhole.models.sequential.shift import Shift
 from keyhole.numerics.gamma_poisson_match import gamma_poisson_match
 from keyhole.population.draw import simple_random_sample
+from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 from keyhole.table.contingency import ContingencyTable
 from tests.models.sequential.people import LEVELS, dependent_people, keys_of, some_sample
 
@@ -27,6 +29,7 @@ def known() -> list[tuple[SequentialLogitFit, IntVector]]:
         population = ContingencyTable.from_codes(keys_of(LEVELS), codes)
         sample = simple_random_sample(population, SAMPLED, rng=rng)
         fit = SequentialLogit(orders=1, nested=0, draws=20).fit(sample, rng=rng)
+        fit = replace(fit, shift=Shift(0.0, fit.shift.deviation))  # what real tables need, people made up do not
         people = {tuple(cell): int(count) for cell, count in zip(population.cells, population.counts, strict=True)}
         found.append((fit, np.array([people[tuple(cell)] for cell in sample.table.cells])))
     return found
@@ -39,8 +42,9 @@ def deviations(known: list[tuple[SequentialLogitFit, IntVector]], matches: list[
         counts = fit.sample.table.counts
         several = counts > 1
         off += float((match - 1.0 / people)[several].sum())
-        cells = Scatter().around(fit.posterior_of_all, SAMPLED, counts)
-        law, rng = cells.unsampled(PEOPLE - SAMPLED), np.random.default_rng(1)
+        log_mean, shape = Scatter().around(fit.posterior_of_all, np.full(len(counts), SAMPLED), counts)
+        chance = shape / (shape + (PEOPLE - SAMPLED) * np.exp(log_mean))
+        law, rng = NegativeBinomialUnsampled(shape, chance), np.random.default_rng(1)
         variance += float(np.var([(1.0 / (counts + law.draw(rng)))[several].sum() for _ in range(400)]))
     return off / float(np.sqrt(variance))
 
@@ -56,9 +60,9 @@ def test_who_takes_them_for_uniques_is_noticed(known: list[tuple[SequentialLogit
     wrong = []
     for fit, _ in known:
         sample = fit.sample
-        cells = Scatter().around(fit.posterior_of_all, sample.sample_size)
-        mean = sample.unsampled_size * np.exp(cells.log_mean)
-        wrong.append(gamma_poisson_match(np.ones(len(mean), dtype=np.int64), cells.shape, mean))
+        one = np.ones(sample.table.occupied, dtype=np.int64)
+        log_mean, shape = Scatter().around(fit.posterior_of_all, sample.sample_size * one, one)
+        wrong.append(gamma_poisson_match(one, shape, sample.unsampled_size * np.exp(log_mean)))
     assert abs(deviations(known, wrong)) > 4
 
 

@@ -22,10 +22,10 @@ def fitted(sample: Sample) -> SequentialLogitFit:
 
 
 def posterior_at(fit: SequentialLogitFit, cells: IntVector) -> tuple[Vector, Vector]:
-    """Mean and variance of log p at given unique cells, in the codes of the fit's own table."""
+    """Mean and deviation of log p at given unique cells, in the codes of the fit's own table."""
     place = {position: k for k, position in enumerate(fit.sample.table.uniques.tolist())}
     at = [place[position] for position in fit.sample.table.find(cells).tolist()]
-    return fit.posterior.log_mean[at], fit.posterior.shape[at]
+    return fit.posterior.mean[at], fit.posterior.deviation[at]
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def uniques_of(fit: SequentialLogitFit) -> IntVector:
 
 def assert_same(fit: SequentialLogitFit, other: SequentialLogitFit, cells: IntVector) -> None:
     """``cells`` are the uniques of the first fit, written in the codes of the second."""
-    mean, variance = posterior_at(other, cells)
-    np.testing.assert_allclose(mean, fit.posterior.log_mean, **CLOSE)
-    np.testing.assert_allclose(variance, fit.posterior.shape, **CLOSE)
+    mean, deviation = posterior_at(other, cells)
+    np.testing.assert_allclose(mean, fit.posterior.mean, **CLOSE)
+    np.testing.assert_allclose(deviation, fit.posterior.deviation, **CLOSE)
     assert other.log_score == pytest.approx(fit.log_score, rel=1e-8)
     mine, theirs = fit._by_order(), other._by_order()
     np.testing.assert_allclose(theirs.tau1, mine.tau1, rtol=1e-6)
@@ -112,4 +112,4 @@ def test_another_sample_is_told_apart(codes: IntVector, fit: SequentialLogitFit)
     both = [k for k, position in enumerate(other.sample.table.find(uniques_of(fit))) if position >= 0]
     still = [k for k in both if other.sample.table.counts[other.sample.table.find(uniques_of(fit)[[k]])[0]] == 1]
     mean, _ = posterior_at(other, uniques_of(fit)[still])
-    assert np.abs(mean - fit.posterior.log_mean[still]).max() > 1e-4
+    assert np.abs(mean - fit.posterior.mean[still]).max() > 1e-4

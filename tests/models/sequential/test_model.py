@@ -15,7 +15,7 @@ from keyhole.models.sequential.checks import ByOrder, diagnose
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.scatter import Scatter
-from keyhole.models.sequential.shift import PRIOR_DEVIATION, Shift, _Run, _solve, shift_of
+from keyhole.models.sequential.shift import PRIOR_DEVIATION, Shift, _Run, _solve, expected_shift, shift_of
 from keyhole.population.sample import Sample
 from keyhole.progress import silent
 from keyhole.risk.assess import risk_of_laws
@@ -58,7 +58,7 @@ def test_scores_are_standard_normal_and_odd_moments_vanish() -> None:
     assert fit.scores.shape == (600, fit.sample.uniques)
     assert np.abs(fit.scores.mean(axis=0)).max() < 1e-5
     assert fit.scores.var() == pytest.approx(1.0, abs=0.05)
-    assert fit.shifts.mean() == pytest.approx(0.0, abs=1e-12)
+    assert fit.shifts.mean() == pytest.approx(fit.shift.mean, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_subsamples_that_contradict_other_populations(nested: float, verdict: st
 
 
 def test_surprise_counts_deviations() -> None:
-    found = Shift(0.0, 0.04, 2 * np.hypot(0.09, PRIOR_DEVIATION), 0.09, 500)
+    found = Shift(0.0, 0.04, 0.1 + 2 * np.hypot(0.09, PRIOR_DEVIATION), 0.09, 500, expected=0.1)
     assert found.surprise == pytest.approx(2.0)
     assert Shift(0.0, 0.1).surprise == 0.0
 
@@ -165,12 +165,29 @@ def test_a_shift_put_in_by_hand_is_found(shift: float) -> None:
     rng = np.random.default_rng(53)
     runs = []
     for _ in range(3):
-        posterior = CellPosterior(rng.normal(-8, 1.5, 200), rng.uniform(1.0, 20.0, 200))
-        law = posterior.unsampled(4000, shift)
-        runs.append(_Run(posterior, float(law.prob_none().sum() + law.mean_match().sum())))
-    assert _solve(runs, 4000) == pytest.approx(shift, abs=1e-3)
-    assert _solve([replace(run, truth=0.0) for run in runs], 4000) == module.FURTHEST
-    assert _solve([replace(run, truth=1e9) for run in runs], 4000) == -module.FURTHEST
+        shapes = rng.uniform(1.0, 20.0, 200)
+        posterior = CellPosterior(rng.normal(-8, 1.5, 200), shapes**-0.5, shapes)
+        runs.append(_Run(posterior, 500, 0.0))
+        runs[-1] = replace(runs[-1], truth=runs[-1].excess(shift, 4500))
+    found, without = _solve(runs, 4500)
+    assert found == pytest.approx(shift, abs=1e-3)
+    np.testing.assert_allclose(without, shift, atol=1e-3)
+    assert _solve([replace(run, truth=0.0) for run in runs], 4500)[0] == module.FURTHEST
+    assert _solve([replace(run, truth=1e9) for run in runs], 4500)[0] == -module.FURTHEST
+
+
+def test_the_shift_without_a_run_is_that_of_the_others() -> None:
+    """One Newton step away, where runs differ as subsamples do."""
+    rng = np.random.default_rng(54)
+    runs = []
+    for shift in (-0.05, 0.02, 0.1, 0.04):
+        shapes = rng.uniform(1.0, 20.0, 300)
+        run = _Run(CellPosterior(rng.normal(-8, 1.5, 300), shapes**-0.5, shapes), 500, 0.0)
+        runs.append(replace(run, truth=run.excess(shift, 4500)))
+    _, without = _solve(runs, 4500)
+    exact = [_solve(runs[:turn] + runs[turn + 1 :], 4500)[0] for turn in range(4)]
+    np.testing.assert_allclose(without, exact, atol=2e-3)
+    assert np.ptp(without) > 0.02
 
 
 @pytest.mark.parametrize(("size", "replicates", "asked"), [(1999, 6, False), (2000, 0, False), (2000, 2, True)])
@@ -190,26 +207,34 @@ def test_nested_subsamples_are_taken_where_they_can_speak(size: int, replicates:
         alone = shift_of(
             sample, Observed.of(sample), 0, 2, most_pairs=0, rng=np.random.default_rng(0), progress=silent
         )
-        between = sorted([0.0, found.nested])
+        between = sorted([found.expected, found.nested])
         assert found.subsample == module.SMALLEST
         assert found.deviation < alone.deviation
         assert between[0] <= found.mean <= between[1]
     else:
-        assert found.mean == 0.0
+        assert found.mean == found.expected == expected_shift(6, size)
         assert found.deviation >= PRIOR_DEVIATION
 
 
+def test_the_expected_shift_by_keys_and_records() -> None:
+    """None with ten keys, less with more records, that of the bound beyond what was seen."""
+    assert expected_shift(10, 1500.0) == 0.0
+    assert expected_shift(7, 2000.0) == 2 * expected_shift(7, 4000.0) > 0 > expected_shift(12, 2000.0)
+    assert expected_shift(2, 3000.0) == expected_shift(5, 3000.0)
+    assert expected_shift(40, 300.0) == expected_shift(13, 1000.0)
+
+
 def test_draws_of_the_cells_have_the_posterior_as_law() -> None:
-    """The mean over the laws is the closed form, in which the probabilities are integrated out."""
+    """The mean over the laws is the one over the nodes of the posterior."""
     fit = fitted(some_sample(900, 20_000), SequentialLogit(orders=1, nested=0, draws=400))
     fit = replace(fit, shifts=np.zeros(len(fit.shifts)))
     sampled, unsampled = fit.sides
     fit = replace(fit, units=np.full(len(fit.units), Scatter(5e-8).unit))
-    closed = Scatter(5e-8).around(fit.posterior, sampled).unsampled(unsampled)
+    alone, match = Scatter(5e-8).risks(fit.posterior, sampled, unsampled)
     drawn1 = np.mean([law.prob_none().sum() for law in fit.unsampled()])
     drawn2 = np.mean([law.mean_match().sum() for law in fit.unsampled()])
-    assert drawn1 == pytest.approx(closed.prob_none().sum(), rel=0.02)
-    assert drawn2 == pytest.approx(closed.mean_match().sum(), rel=0.02)
+    assert drawn1 == pytest.approx(alone.sum(), rel=0.02)
+    assert drawn2 == pytest.approx(match.sum(), rel=0.02)
 
 
 def test_records_in_impossible_cells_are_not_fitted_silently() -> None:

@@ -34,11 +34,33 @@ def test_cells_with_one_record_hold_what_the_law_says(p: float, broken: bool) ->
 
 def test_a_known_probability_that_scatters_is_the_same_law_either_way() -> None:
     log_p = np.linspace(-14, -6, 30)
-    known = CellPosterior(log_p, np.full(30, 1e6))
-    one = Scatter(5e-8).around(known, SAMPLED).unsampled(UNSAMPLED)
-    other = Scatter(5e-8).unsampled(log_p, SAMPLED, UNSAMPLED)
-    np.testing.assert_allclose(one.prob_none(), other.prob_none(), rtol=1e-3, atol=1e-12)
-    np.testing.assert_allclose(one.mean_match(), other.mean_match(), rtol=1e-3)
+    alone, match = Scatter(5e-8).risks(CellPosterior.known(log_p), SAMPLED, UNSAMPLED)
+    law = Scatter(5e-8).unsampled(log_p, SAMPLED, UNSAMPLED)
+    np.testing.assert_allclose(alone, law.prob_none(), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(match, law.mean_match(), rtol=1e-6)
+
+
+def test_risks_are_means_over_the_posterior() -> None:
+    """Beside many draws of the probabilities, and of people given these."""
+    cells = CellPosterior(np.linspace(-13, -8, 6), np.linspace(1.2, 0.3, 6), np.linspace(0.8, 20.0, 6))
+    rng, scatter = np.random.default_rng(61), Scatter(5e-8)
+    alone, match = scatter.risks(cells, SAMPLED, UNSAMPLED, 0.2)
+    drawn = np.array(
+        [
+            scatter.unsampled(cells.log_draw(rng.standard_normal(6)) + 0.2, SAMPLED, UNSAMPLED).draw(rng)
+            for _ in range(40_000)
+        ]
+    )
+    for got, seen in ((alone, drawn == 0), (match, 1.0 / (1 + drawn))):
+        error = seen.std(axis=0) / np.sqrt(len(drawn))
+        assert np.all(np.abs(got - seen.mean(axis=0)) < 4 * error + 1e-3)
+
+
+def test_gamma_laws_have_the_moments_of_the_posterior() -> None:
+    cells = CellPosterior(np.full(3, -9.0), np.array([0.1, 0.5, 1.0]), np.array([50.0, 4.0, 1.5]))
+    p = np.exp([cells.log_draw(np.full(3, score)) for score in np.random.default_rng(62).standard_normal(200_000)])
+    np.testing.assert_allclose(np.exp(cells.log_moment(1.0)), p.mean(axis=0), rtol=0.01)
+    np.testing.assert_allclose(np.exp(cells.log_moment(2.0)), (p**2).mean(axis=0), rtol=0.03)
 
 
 def test_without_scatter_the_counts_are_poisson() -> None:
@@ -52,10 +74,11 @@ def test_without_scatter_the_counts_are_poisson() -> None:
 def test_rare_cells_that_were_seen_are_crowded() -> None:
     """The rarer the cell, the more people it holds against the law; common cells with one record hold fewer."""
     p = np.array([1e-7, 1e-6, 1e-5, 1e-3])
-    found = Scatter(5e-8).around(CellPosterior(np.log(p), np.full(4, 1e6)), SAMPLED)
+    one = np.ones(4, dtype=np.int64)
+    log_mean, _ = Scatter(5e-8).around(CellPosterior.known(np.log(p)), SAMPLED * one, one)
     shape = Scatter(5e-8).shape(np.log(p))
     expected = (shape + 1) / (shape + SAMPLED * p)
     assert np.all(np.diff(expected) < 0)
     assert expected[0] > 1.5
     assert expected[-1] < 1.0
-    np.testing.assert_allclose(np.exp(found.log_mean) / p, expected)
+    np.testing.assert_allclose(np.exp(log_mean) / p, expected)

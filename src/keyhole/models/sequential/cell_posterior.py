@@ -1,16 +1,20 @@
-r"""The posterior of the cells' probabilities: orders pooled, one gamma law per cell, joint draws.
+r"""The posterior of the cells' probabilities: orders pooled, one law of log p per cell, joint draws.
 
-In each order the posterior of :math:`\log p_k` has, to second order, the mean
-:math:`\mu_k = \log\hat p_k + g'\delta - \tfrac12 \mathrm{tr}(F S)` and the variance :math:`v_k = g'H^{-1}g`,
-summed over the conditionals. Orders are pooled as densities, :math:`p_k = \mathrm{mean}_o\, e^{\mu_{k,o}}`, and
-share their errors, so the pooled deviation is the mean of theirs.
+A cell's probability is a product of conditionals. To second order the posterior of each has the mean
+:math:`\log\hat p_j + g_j'\delta - \tfrac12 \mathrm{tr}(F S)` and, at its mode, the curvature
+:math:`1/v_j = (g_j'H_j^{-1}g_j)^{-1}`. Were its likelihood :math:`p_j^a e^{-b p_j}`, the curvature at the mode of
+:math:`\log p_j` would be exactly a: each conditional is therefore the logarithm of a gamma variable of the shape
+:math:`1/v_j`. Conditionals have coefficients of their own and are independent, so that cumulants add up,
 
-The law of :math:`p_k` is a gamma law of the shape :math:`1/v_k`: if the likelihood of a cell is
-:math:`p^a e^{-bp}`, the curvature at the mode of log p is exactly a. Its scale is set by :math:`E\log p_k`.
+.. math:: \mathrm{Var} \log p = \sum_j \psi'(1/v_j), \qquad \kappa_3 = \sum_j \psi''(1/v_j),
+
+and the law of :math:`\log p` is taken as that of the logarithm of one gamma variable, moved and stretched to
+these. Orders are pooled as densities, :math:`p = \mathrm{mean}_o\, e^{\mu_o}`, and share their errors, so the
+pooled deviation is the mean of theirs.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -18,14 +22,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from keyhole.arrays import IntVector, Vector
-from keyhole.models.sequential.joint import JointLaw
-from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE, LOWEST_SHAPE, log_quantiles
-from keyhole.population.negative_binomial import NegativeBinomialUnsampled
+from keyhole.models.sequential.joint import JointLaw, Moment
+from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE, log_deviation, log_quantiles, shape_of_skewness
 
 SMALLEST_VARIANCE = 1.0 / HIGHEST_SHAPE
 
 FURTHEST = 2.0
-"""How far the second-order mean of log p may be from that of a gamma law around the mode; more means nothing."""
+"""How far the second-order mean of log p may be from half its variance below the mode; more means nothing."""
+
+NODES = np.polynomial.hermite_e.hermegauss(15)
+"""Normal scores and weights at which means over the posterior are taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,44 +40,54 @@ class CellPosterior:
 
     Attributes
     ----------
-    log_mean
-        The logarithm of the mean of p, by cell.
+    mean, deviation
+        Of log p, by cell.
     shape
-        Of the gamma law of p.
+        Of the gamma variable whose logarithm is as skewed.
     """
 
-    log_mean: Vector
+    mean: Vector
+    deviation: Vector
     shape: Vector
 
     @classmethod
     def pooled(cls, moments: Sequence[Vector]) -> "CellPosterior":
         """From the moments of each order, as `JointLaw.moments` gives them, at the same cells."""
-        deviation = np.mean([np.sqrt(np.maximum(found[:, 2], SMALLEST_VARIANCE)) for found in moments], axis=0)
-        shape = np.maximum(deviation**-2.0, LOWEST_SHAPE)
-        # What the mean of log p is below the log of the mean, in a gamma law.
-        below = np.log(shape) - special.digamma(shape)
-        mean_of_log = np.stack(
-            [found[:, 0] + np.clip(found[:, 1], -below - FURTHEST, -below + FURTHEST) for found in moments]
-        )
-        density = special.logsumexp(mean_of_log, axis=0) - np.log(len(moments))
-        return cls(np.minimum(density, 0.0) + below, shape)
+        variance = np.maximum([found[:, Moment.VARIANCE] for found in moments], SMALLEST_VARIANCE)
+        skewness = np.stack([found[:, Moment.SKEW] for found in moments]) / variance**1.5
+        deviation = np.sqrt(variance).mean(axis=0)
+        below = deviation**2 / 2
+        means = [
+            found[:, Moment.LOG_P] + np.clip(found[:, Moment.BIAS], -below - FURTHEST, -below + FURTHEST)
+            for found in moments
+        ]
+        density = special.logsumexp(np.stack(means), axis=0) - np.log(len(moments))
+        return cls(np.minimum(density, 0.0), deviation, shape_of_skewness(skewness.mean(axis=0)))
+
+    @classmethod
+    def known(cls, log_p: Vector) -> "CellPosterior":
+        """Probabilities without a doubt."""
+        return cls(log_p, np.zeros(len(log_p)), np.full(len(log_p), HIGHEST_SHAPE))
 
     def tilted(self, log_ratio: Vector) -> "CellPosterior":
         """The law of p times known ratios."""
-        return CellPosterior(self.log_mean + log_ratio, self.shape)
-
-    def unsampled(self, trials: Vector | int, shift: float = 0.0) -> NegativeBinomialUnsampled:
-        """The law of the unsampled counts of ``trials`` people, cell by cell, the probabilities integrated out.
-
-        The shift is added to every log p.
-        """
-        log_rate = np.log(self.shape) - self.log_mean - shift
-        return NegativeBinomialUnsampled(self.shape, special.expit(log_rate - np.log(np.maximum(trials, 1e-300))))
+        return replace(self, mean=self.mean + log_ratio)
 
     def log_draw(self, scores: Vector) -> Vector:
         """log p at standard normal scores of the cells."""
-        mean_of_log = self.log_mean + special.digamma(self.shape) - np.log(self.shape)
-        return np.minimum(log_quantiles(mean_of_log, self.shape, scores), -1e-12)
+        return np.minimum(log_quantiles(self.mean, self.deviation, self.shape, scores), -1e-12)
+
+    def nodes(self) -> Iterator[tuple[float, Vector]]:
+        """Weights that sum to one, and log p of every cell at each: means over the posterior are sums of these."""
+        scores, weights = NODES
+        for score, weight in zip(scores, weights / weights.sum(), strict=True):
+            yield float(weight), self.log_draw(np.full(len(self.mean), score))
+
+    def log_moment(self, power: float) -> Vector:
+        r"""log E p^power: with c = deviation / sd(log G) times the power, that of G^c."""
+        stretch = power * self.deviation / log_deviation(self.shape)
+        gained = special.gammaln(self.shape + stretch) - special.gammaln(self.shape)
+        return np.asarray(power * self.mean + gained - stretch * special.digamma(self.shape))
 
 
 def joint_scores(laws: Sequence[JointLaw], cells: IntVector, size: int, rng: Generator) -> NDArray[np.float32]:

@@ -157,17 +157,24 @@ def _half_range(values: Vector) -> float:
 
 def _shift(shift: Shift) -> Diagnostic:
     if shift.nested is None:
-        words = "Subsamples were not asked whether the law holds: too few records, or the option nested is 0."
+        words = "Subsamples were not asked whether the law holds: too few records, or the option nested is 0. "
+        words += _moved(shift)
         return Diagnostic("nested_shift", shift.mean, "good", words)
     words = (
         f"In subsamples of {shift.subsample:,} records, the sample as their population, seen combinations held "
-        f"{100 * np.expm1(shift.nested):+.0f}% people against the fit; the estimate is moved by "
-        f"{100 * np.expm1(shift.mean):+.1f}%."
+        f"{100 * np.expm1(shift.nested):+.0f}% people against the fit. {_moved(shift)}"
     )
     if abs(shift.surprise) > 3:
         words += " That contradicts what was seen on other populations: this file is of another kind."
         return Diagnostic("nested_shift", shift.nested, "caution", words)
     return Diagnostic("nested_shift", shift.nested, "good", words)
+
+
+def _moved(shift: Shift) -> str:
+    return (
+        f"Seen combinations are taken to hold {100 * np.expm1(shift.mean):+.1f}% people against the fit: what samples "
+        "of real populations with as many records and keys needed."
+    )
 
 
 def _weights(sample: Sample) -> Diagnostic:

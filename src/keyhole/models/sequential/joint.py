@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
+from scipy import special
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.sequential import _kernels as kernels
@@ -16,6 +18,19 @@ from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import Order
 from keyhole.models.sequential.screening import MOST_PAIRS, Pair, choose_pairs
 from keyhole.table.structural_zeros import StructuralZeros
+
+SUREST = 1e-7
+"""A conditional's variance below which its log probability is normal to every digit."""
+
+
+class Moment(IntEnum):
+    """What is known of log p in a cell, column by column; all are sums over the conditionals.
+
+    ``CURVED`` is the variance by the curvature at the mode, ``LOSS`` what leaving one record out takes from log p.
+    ``VARIANCE`` and ``SKEW`` are the second and, without its minus sign, the third cumulant.
+    """
+
+    LOG_P, BIAS, CURVED, LOSS, VARIANCE, SKEW = range(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +67,13 @@ class JointLaw:
 
     @cached_property
     def moments(self) -> Vector:
-        """For each occupied cell (D, 4): log p, its posterior bias and variance, the loss without one record."""
-        total = np.zeros((len(self.observed.cells), 4))
+        """The moments of each occupied cell (D, 6), as `Moment` names them."""
+        total = np.zeros((len(self.observed.cells), len(Moment)))
         for fit in self.factors:
-            total += fit.curvature.moments(fit.curvature.mean_shift())[fit.data.entry]
+            found = fit.curvature.moments(fit.curvature.mean_shift())
+            shape = 1.0 / np.maximum(found[:, Moment.CURVED], SUREST)
+            cumulants = special.polygamma(1, shape), -special.polygamma(2, shape)
+            total += np.column_stack([found, *cumulants])[fit.data.entry]
         return total
 
     def directions(self, cells: IntVector, size: int, rng: Generator) -> tuple[Vector, Vector]:
@@ -67,7 +85,7 @@ class JointLaw:
             vectors = fit.curvature.draws(size, rng)
             where = data.context[entry], data.level[entry]
             kernels.directions(*data.layout, *where, fit.coefficients, vectors, total)
-        return total, self.moments[cells, 2]
+        return total, self.moments[cells, Moment.CURVED]
 
     def simulate(self, size: int, rng: Generator) -> IntVector:
         """Records drawn from the law at its mode, as dense codes; keys with one level have code 0."""

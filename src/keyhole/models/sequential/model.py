@@ -19,7 +19,7 @@ from keyhole.inference.threads import processors
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, ByOrder, diagnose
 from keyhole.models.sequential.found_dependence import found_dependence
-from keyhole.models.sequential.joint import JointLaw, fit_joint
+from keyhole.models.sequential.joint import JointLaw, Moment, fit_joint
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.order import Order, key_orders
 from keyhole.models.sequential.scatter import UNIT, UNIT_DEVIATION, Scatter
@@ -210,12 +210,15 @@ class SequentialLogitFit:
             yield Scatter(unit).unsampled(self.posterior.log_draw(scores) + shift, *self.sides)
 
     def mean_match_all(self) -> Vector:
-        """E(1/F | f) of each occupied cell; of cells with several records at the mean of shift and scatter."""
+        """E(1/F | f) of each occupied cell; of cells with several records at the mean of shift and scatter.
+
+        The shift is that of cells with one record. Where f of them speak for themselves it is about 1/f of it.
+        """
         counts, people = self.sample.table.counts, self.sample.population_size
         chance = inclusion_by_cell(self.sample)
-        cells = Scatter().around(self.posterior_of_all, people * chance, counts)
-        mean = people * (1.0 - chance) * np.exp(cells.log_mean + self.shift.mean)
-        match = gamma_poisson_match(counts, cells.shape, mean)
+        log_mean, shape = Scatter().around(self.posterior_of_all, people * chance, counts)
+        mean = people * (1.0 - chance) * np.exp(log_mean + self.shift.mean / counts)
+        match = gamma_poisson_match(counts, shape, mean)
         if self.sample.uniques:
             match[self.sample.table.uniques] = np.mean([law.mean_match() for law in self.unsampled()], axis=0)
         return match
@@ -237,7 +240,7 @@ class SequentialLogitFit:
     @cached_property
     def _left_out(self) -> Vector:
         """log p of a record under the fit without it, by order and occupied cell."""
-        return np.array([law.moments[:, 0] - law.moments[:, 3] for law in self.laws])
+        return np.array([law.moments[:, Moment.LOG_P] - law.moments[:, Moment.LOSS] for law in self.laws])
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -260,13 +263,9 @@ class SequentialLogitFit:
         found = []
         for law in self.laws:
             own = CellPosterior.pooled([law.moments[unique]]).tilted(self.tilt[unique])
-            cells = Scatter().around(own, sampled)
-            alone = cells.unsampled(trials, self.shift.mean)
-            shifted = cells.unsampled(trials, self.shift.mean + self.shift.deviation)
-            for risk, moved in (
-                (alone.prob_none(), shifted.prob_none()),
-                (alone.mean_match(), shifted.mean_match()),
-            ):
+            risks = Scatter().risks(own, sampled, trials, self.shift.mean)
+            shifted = Scatter().risks(own, sampled, trials, self.shift.mean + self.shift.deviation)
+            for risk, moved in zip(risks, shifted, strict=True):
                 tau, chance = float(risk.sum()), float((risk * (1.0 - risk)).sum())
                 found.append((tau, float(np.sqrt(chance + (float(moved.sum()) - tau) ** 2))))
         by_order = np.array(found).reshape(-1, 2, 2)

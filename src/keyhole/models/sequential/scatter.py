@@ -18,8 +18,8 @@ from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
-UNIT = 2.5e-8
-"""p_1: of one size on samples of seven tables of two populations (study in
+UNIT = 7e-8
+"""p_1: of one size on samples of 40 tables of two populations by keys that nobody chose (study in
 ``docs/explanation/sequential-logit.md``)."""
 
 UNIT_DEVIATION = 0.6
@@ -65,8 +65,27 @@ class Scatter:
         rate = self.shape(log_p) + sampled * p
         return NegativeBinomialUnsampled(self.shape(log_p) + 1.0, rate / (rate + trials * p))
 
-    def around(self, cells: CellPosterior, sampled: Vector | int, records: IntVector | int = 1) -> CellPosterior:
-        """The posterior of the scattered probabilities of cells with so many records; relative variances add."""
-        shape = self.shape(cells.log_mean)
-        log_factor = np.log((shape + records) / (shape + sampled * np.exp(cells.log_mean)))
-        return CellPosterior(cells.log_mean + log_factor, 1.0 / (1.0 / cells.shape + 1.0 / (shape + records)))
+    def risks(
+        self, cells: CellPosterior, sampled: Vector | int, trials: Vector | int, shift: float = 0.0
+    ) -> tuple[Vector, Vector]:
+        """r1 and r2 of cells with one record, averaged over the posterior of their probabilities.
+
+        The shift is added to every log p.
+        """
+        alone, match = np.zeros((2, len(cells.mean)))
+        for weight, log_p in cells.nodes():
+            law = self.unsampled(log_p + shift, sampled, trials)
+            alone += weight * law.prob_none()
+            match += weight * law.mean_match()
+        return alone, match
+
+    def around(self, cells: CellPosterior, sampled: Vector, records: IntVector) -> tuple[Vector, Vector]:
+        """The log mean and the shape of gamma laws of scattered probabilities, in cells with so many records.
+
+        They have the first two moments of the posterior; relative variances add up.
+        """
+        log_mean = cells.log_moment(1.0)
+        doubt = np.expm1(cells.log_moment(2.0) - 2.0 * log_mean)
+        shape = self.shape(log_mean)
+        log_factor = np.log((shape + records) / (shape + sampled * np.exp(log_mean)))
+        return log_mean + log_factor, 1.0 / (doubt + 1.0 / (shape + records))

@@ -1,10 +1,16 @@
 r"""A common shift of log p: what the sample says of itself when it plays the population.
 
-Nested subsampling takes the sample as a population whose truth is known, fits subsamples of it and measures the
-shift of log p that would have made their risk right. With the scatter of cells in the law that shift is near zero
-on every real table of the study, whatever the sampling fraction; its prior says so, and subsamples move it a
-little. They see cells of one in thousands, not those of one in millions on which the risk of the sample depends,
-so they are a check more than a correction.
+Small samples show little of how keys depend on each other, so that seen cells hold more people than the law says;
+and the more keys there are, the more penalties and terms are chosen by the sample itself, which makes seen cells
+look more likely than they are. On real tables by keys that nobody chose the two are in balance with ten keys, and
+the rest of the shift falls with the size of the sample:
+
+.. math:: E\,\text{shift} = 60\,(10 - J) / n
+
+for J keys and n records. Nested subsampling takes the sample as a population whose truth is known, fits subsamples
+of it and measures the shift of log p that would have made their risk right. They see cells of one in thousands,
+not those of one in millions on which the risk of the sample depends, and what they find hardly goes with what the
+sample needs: they are a check more than a correction.
 """
 
 from collections.abc import Sequence
@@ -14,6 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.optimize import brentq
 
+from keyhole.arrays import Vector
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.joint import fit_joint
 from keyhole.models.sequential.observed import Observed
@@ -22,14 +29,20 @@ from keyhole.models.sequential.scatter import Scatter
 from keyhole.population.sample import Sample
 from keyhole.progress import Progress
 
-PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.015, 1.7
-"""Of the shift between populations, and its variance times n: small samples show little of how keys depend."""
+BALANCED_KEYS, BY_KEY = 10, 60.0
+"""The number of keys at which no shift is expected, and by how much over n it falls with each further key."""
+
+FEWEST_KEYS, MOST_KEYS, LEAST_WORTH = 5, 13, 1000
+"""Numbers of keys, and the smallest sample, that the expected shift was seen with; beyond, that of the bound."""
+
+PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.04, 8.4
+"""Of the shift between tables, and its variance times n: small samples show little of how keys depend."""
 
 SAMPLE_VARIANCE = 1.6
 """Divided by n, the shift's variance between samples of one population: penalties and terms are estimated too."""
 
-NESTED_DEVIATION = 0.04
-"""How far nested subsampling is from the shift beyond the spread of its replicates: it sees one sample."""
+NESTED_DEVIATION = 0.2
+"""How far nested subsampling is from the shift beyond the spread of its replicates: it sees other cells."""
 
 FEWEST_RECORDS = 2000
 """Below this a subsample has too few uniques to say anything."""
@@ -43,23 +56,38 @@ SMALLEST, LARGEST = 500, 2000
 FURTHEST = 2.0
 """The shift is looked for within plus and minus this."""
 
+STEP, TINY = 0.01, 1e-9
+"""Over which slopes in the shift are taken, and the smallest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The shift's mean and deviation, and what nested subsampling found, if it ran."""
+    """The shift's mean and deviation, what nested subsampling found, if it ran, and what was expected before."""
 
     mean: float
     deviation: float
     nested: float | None = None
     nested_deviation: float | None = None
     subsample: int | None = None
+    expected: float = 0.0
 
     @property
     def surprise(self) -> float:
         """How many deviations the sample's own measure is from what other populations showed."""
         if self.nested is None or self.nested_deviation is None:
             return 0.0
-        return float(self.nested / np.hypot(self.nested_deviation, PRIOR_DEVIATION))
+        return float((self.nested - self.expected) / np.hypot(self.nested_deviation, PRIOR_DEVIATION))
+
+
+def expected_shift(keys: int, worth: float) -> float:
+    """Of a sample with so many keys and records.
+
+    Examples
+    --------
+    >>> expected_shift(8, 2000.0), expected_shift(10, 5000.0), round(expected_shift(30, 500.0), 3)
+    (0.06, 0.0, -0.18)
+    """
+    return BY_KEY * (BALANCED_KEYS - min(max(keys, FEWEST_KEYS), MOST_KEYS)) / max(worth, LEAST_WORTH)
 
 
 def shift_of(
@@ -76,9 +104,10 @@ def shift_of(
     worth = float(observed.records.sum())
     chance = SAMPLE_VARIANCE / worth
     prior = PRIOR_DEVIATION**2 + UNSEEN_VARIANCE / worth
-    unasked = Shift(0.0, float(np.sqrt(prior + chance)))
-    alone = sum(size > 1 for size in observed.sizes) < 2
-    if replicates < 2 or alone or not sample.uniques or worth < FEWEST_RECORDS:
+    keys = sum(size > 1 for size in observed.sizes)
+    expected = expected_shift(keys, worth)
+    unasked = Shift(expected, float(np.sqrt(prior + chance)), expected=expected)
+    if replicates < 2 or keys < 2 or not sample.uniques or worth < FEWEST_RECORDS:
         return unasked
     size = int(np.clip(sample.sample_size // 10, SMALLEST, LARGEST))
     runs = []
@@ -86,25 +115,28 @@ def shift_of(
         progress("nested subsamples", turn, replicates)
         runs.append(_subsample(sample, observed, size, turn % orders, orders, most_pairs, rng))
     progress("nested subsamples", replicates, replicates)
-    if sum(len(run.posterior.shape) for run in runs) < FEWEST_UNIQUES:
+    if sum(len(run.posterior.mean) for run in runs) < FEWEST_UNIQUES:
         return unasked
-    unsampled = sample.sample_size - size
-    found = _solve(runs, unsampled)
-    # The jackknife: leave out one replicate at a time.
-    without = [_solve(runs[:turn] + runs[turn + 1 :], unsampled) for turn in range(replicates)]
+    found, without = _solve(runs, sample.sample_size)
     jackknife = np.sqrt((replicates - 1) * np.var(without))
     deviation = float(np.hypot(jackknife, NESTED_DEVIATION))
     weight = prior / (prior + deviation**2)
     left = float(np.sqrt(prior * (1 - weight) + chance))
-    return Shift(weight * found, left, found, deviation, size)
+    return Shift(expected + weight * (found - expected), left, found, deviation, size, expected)
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A subsample's posterior at its uniques, and the true tau1 + tau2 in the sample it came from."""
+    """A subsample's posterior at its uniques, its size, and the true tau1 + tau2 in the sample it came from."""
 
     posterior: CellPosterior
+    size: int
     truth: float
+
+    def excess(self, shift: float, people: int) -> float:
+        """Expected tau1 + tau2 minus the truth."""
+        alone, match = Scatter().risks(self.posterior, self.size, people - self.size, shift)
+        return float(alone.sum() + match.sum()) - self.truth
 
 
 def _subsample(
@@ -118,22 +150,25 @@ def _subsample(
     unique = taken[taken > 0] == 1
     population = counts[taken > 0][unique]
     truth = float((population == 1).sum() + (1.0 / population).sum())
-    return _Run(Scatter().around(CellPosterior.pooled([law.moments[unique]]), size), truth)
+    return _Run(CellPosterior.pooled([law.moments[unique]]), size, truth)
 
 
-def _solve(runs: Sequence[_Run], unsampled: int) -> float:
-    """The shift under which expected tau1 + tau2 of all subsamples equal the truth, or the nearest bound."""
-    truth = sum(run.truth for run in runs)
+def _solve(runs: Sequence[_Run], people: int) -> tuple[float, Vector]:
+    """The shift under which expected tau1 + tau2 of all subsamples equal the truth, or the nearest bound.
 
-    def excess(shift: float) -> float:
-        total = 0.0
-        for run in runs:
-            law = run.posterior.unsampled(unsampled, shift)
-            total += float(law.prob_none().sum() + law.mean_match().sum())
-        return total - truth
+    And the same without each run in turn, one Newton step away.
+    """
 
-    if excess(-FURTHEST) <= 0:
-        return -FURTHEST
-    if excess(FURTHEST) >= 0:
-        return FURTHEST
-    return float(brentq(excess, -FURTHEST, FURTHEST, xtol=1e-4))
+    def total(shift: float) -> float:
+        return sum(run.excess(shift, people) for run in runs)
+
+    if total(-FURTHEST) <= 0:
+        found = -FURTHEST
+    elif total(FURTHEST) >= 0:
+        found = FURTHEST
+    else:
+        found = float(brentq(total, -FURTHEST, FURTHEST, xtol=1e-4))
+    low, high = (np.array([run.excess(found + step, people) for run in runs]) for step in (-STEP, STEP))
+    excess, slope = (low + high) / 2, (high - low) / (2 * STEP)
+    left = found - (excess.sum() - excess) / np.minimum(slope.sum() - slope, -TINY)
+    return found, np.clip(left, -FURTHEST, FURTHEST)
