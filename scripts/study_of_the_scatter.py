@@ -34,7 +34,13 @@ from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.joint import Moment
 from keyhole.models.sequential.model import SequentialLogitFit
 from keyhole.models.sequential.scatter import UNIT, Scatter
-from keyhole.models.sequential.shift import PRIOR_DEVIATION, SAMPLE_VARIANCE, UNSEEN_VARIANCE
+from keyhole.models.sequential.shift import (
+    BALANCED_KEYS,
+    BY_KEY,
+    PRIOR_DEVIATION,
+    SAMPLE_VARIANCE,
+    UNSEEN_VARIANCE,
+)
 from keyhole.numerics.log_gamma_law import log_deviation
 from keyhole.population.poisson import PoissonUnsampled
 from keyhole.validation.population import KnownPopulation
@@ -43,9 +49,10 @@ KEYS_SEED, FIRST_SEED = 1, 2001
 EXPECTED = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, np.inf)
 UNITS = (0.0, 2.5e-8, 5e-8, 1e-7, 1.5e-7, 2e-7, 4e-7)
 FURTHEST, STEP = 2.5, 0.02
-DEVIATIONS = np.array([0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1])
-BY_SIZE = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0])
-"""Constants that are tried: the shift's deviation at any size, and its variance times n."""
+BY_KEYS = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0)
+DEVIATIONS = (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08)
+BY_SIZE = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0)
+"""Constants that are tried: what a key less adds to the shift, times n; its deviation; its variance times n."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +60,7 @@ class Studied:
     """The uniques of one sample: moments of log p by order, people in their cells, and what subsamples said."""
 
     source: str
+    keys: int
     records: int
     people: int
     moments: Vector
@@ -80,10 +88,16 @@ class Needed:
     """The shift that one sample needed, and its variance were the law of every cell known."""
 
     source: str
+    keys: int
     records: int
     shift: float
     chance: float
     nested: float | None
+
+    def residual(self, by_key: float, deviation: float, by_size: float) -> tuple[float, float]:
+        """How far the shift was from what these constants expect, and the variance they give it."""
+        expected = by_key * (BALANCED_KEYS - self.keys) / self.records
+        return self.shift - expected, deviation**2 + by_size / self.records + self.chance
 
 
 def main() -> None:
@@ -101,6 +115,7 @@ def main() -> None:
     print_units(studied, sizes)
     shifts = [found for one in studied if (found := needed(one)) is not None]
     print_shifts(shifts, sizes)
+    print_shifts_by_keys(shifts, sizes)
     print_constants(shifts, sizes)
 
 
@@ -142,9 +157,8 @@ def study(place: tuple[RealTable, int, int]) -> Studied:
         fit = model_named("sequential-logit", draws=2).fit(sample, rng=np.random.default_rng(seed))
     assert isinstance(fit, SequentialLogitFit)
     moments = np.stack([law.moments[sample.table.uniques] for law in fit.laws])
-    return Studied(
-        table.name[:3], size, len(population(table)), moments, truth.population_counts, fit.shift.nested
-    )
+    keys, people = len(table.keys.split(",")), len(population(table))
+    return Studied(table.name[:3], keys, size, people, moments, truth.population_counts, fit.shift.nested)
 
 
 def print_row(*cells: object) -> None:
@@ -250,7 +264,7 @@ def needed(one: Studied) -> Needed | None:
         alone = 1.0 / (1.0 + Scatter().unsampled(log_p, one.records, one.people - one.records).draw(rng))
         drawn.append(float(alone.sum() + (alone == 1.0).sum()))
     slope = (one.taus(UNIT, shift + STEP).sum() - one.taus(UNIT, shift - STEP).sum()) / (2 * STEP)
-    return Needed(one.source, one.records, shift, float(np.var(drawn) / slope**2), one.nested)
+    return Needed(one.source, one.keys, one.records, shift, float(np.var(drawn) / slope**2), one.nested)
 
 
 def print_shifts(found: Sequence[Needed], sizes: Sequence[int]) -> None:
@@ -267,34 +281,51 @@ def print_shifts(found: Sequence[Needed], sizes: Sequence[int]) -> None:
         print_row(source, f"{size:,}", len(own), *numbers, nested, together)
 
 
-def likelihood(found: Sequence[Needed], deviation: float, by_size: float) -> float:
-    total = 0.0
-    for one in found:
-        variance = deviation**2 + by_size / one.records + one.chance
-        total -= 0.5 * (one.shift**2 / variance + np.log(variance))
-    return total
+Constants = tuple[float, float, float]
 
 
-def held(found: Sequence[Needed], deviation: float, by_size: float) -> str:
-    inside = [abs(one.shift) <= 1.96 * np.sqrt(deviation**2 + by_size / one.records + one.chance) for one in found]
-    return f"{np.mean(inside):.0%}" if inside else ""
+def print_shifts_by_keys(found: Sequence[Needed], sizes: Sequence[int]) -> None:
+    """The mean shift by the number of keys, samples weighed by what chance leaves of them."""
+    print("\nThe mean shift by the number of keys, its standard error in brackets:\n")
+    print_head("keys", *(f"{size:,}" for size in sizes))
+    for low, high in ((4, 6), (7, 7), (8, 8), (9, 10)):
+        cells = []
+        for size in sizes:
+            own = [one for one in found if low <= one.keys <= high and one.records == size]
+            weight = np.array([1.0 / (one.chance + PRIOR_DEVIATION**2) for one in own])
+            mean = float(np.average([one.shift for one in own], weights=weight))
+            cells.append(f"{mean:+.3f} ({weight.sum() ** -0.5:.3f})")
+        print_row(low if low == high else f"{low} to {high}", *cells)
+
+
+def likelihood(found: Sequence[Needed], constants: Constants) -> float:
+    rows = np.array([one.residual(*constants) for one in found])
+    return float(-0.5 * (rows[:, 0] ** 2 / rows[:, 1] + np.log(rows[:, 1])).sum())
+
+
+def held(found: Sequence[Needed], constants: Constants) -> str:
+    rows = np.array([one.residual(*constants) for one in found]).reshape(-1, 2)
+    return f"{np.mean(np.abs(rows[:, 0]) <= 1.96 * np.sqrt(rows[:, 1])):.0%}" if len(rows) else ""
+
+
+def best(found: Sequence[Needed]) -> Constants:
+    """The most likely constants."""
+    return max(product(BY_KEYS, DEVIATIONS, BY_SIZE), key=lambda constants: likelihood(found, constants))
 
 
 def print_constants(found: Sequence[Needed], sizes: Sequence[int]) -> None:
     """The most likely constants of each population, and how many of the shifts of each their intervals hold."""
     print("\nConstants of the shift:\n")
     sources = sorted({one.source for one in found})
-    constants = {}
-    for name, own in [(name, [one for one in found if one.source == name]) for name in sources] + [
-        ("both", list(found))
-    ]:
-        constants[name] = max(product(DEVIATIONS, BY_SIZE), key=lambda pair, own=own: likelihood(own, *pair))
-    constants["the model"] = (PRIOR_DEVIATION, UNSEEN_VARIANCE + SAMPLE_VARIANCE)
-    print_head("constants of", "deviation", "variance times n", "held of", *(f"{size:,}" for size in sizes), "all")
-    for (name, pair), source in product(constants.items(), sources):
+    constants = {source: best([one for one in found if one.source == source]) for source in sources}
+    constants["both"] = best(found)
+    constants["the model"] = (BY_KEY, PRIOR_DEVIATION, UNSEEN_VARIANCE + SAMPLE_VARIANCE)
+    told = "constants of", "a key less, times n", "deviation", "variance times n", "held of"
+    print_head(*told, *(f"{size:,}" for size in sizes), "all")
+    for (name, three), source in product(constants.items(), sources):
         own = [one for one in found if one.source == source]
-        shares = [held([one for one in own if one.records == size], *pair) for size in sizes]
-        print_row(name, f"{pair[0]:g}", f"{pair[1]:g}", source, *shares, held(own, *pair))
+        shares = [held([one for one in own if one.records == size], three) for size in sizes]
+        print_row(name, *(f"{one:g}" for one in three), source, *shares, held(own, three))
 
 
 if __name__ == "__main__":

@@ -172,8 +172,8 @@ def _shift(shift: Shift) -> Diagnostic:
 
 def _moved(shift: Shift) -> str:
     return (
-        f"Seen combinations are taken to hold {100 * np.expm1(shift.mean):+.1f}% people against the fit: what samples "
-        "of real populations with as many records and keys needed."
+        f"Seen combinations are taken to hold {100 * np.expm1(shift.mean):+.1f}% people against the fit, which is "
+        "what samples of real populations with as many records and keys needed."
     )
 
 

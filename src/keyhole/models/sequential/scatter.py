@@ -18,12 +18,12 @@ from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
-UNIT = 7e-8
+UNIT = 5e-8
 """p_1: of one size on samples of 40 tables of two populations by keys that nobody chose (study in
 ``docs/explanation/sequential-logit.md``)."""
 
-UNIT_DEVIATION = 0.6
-"""Of the logarithm of the unit between populations: that of one is within a factor of two of another's."""
+UNIT_DEVIATION = 0.8
+"""Of the logarithm of the unit between tables: those of one want 2e-8, those of another 2e-7."""
 
 LOWEST = 300.0
 """Log probabilities below minus this are taken as this: nobody, to every digit."""
