@@ -47,7 +47,7 @@ from keyhole.validation.population import KnownPopulation
 
 KEYS_SEED, FIRST_SEED = 1, 2001
 EXPECTED = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, np.inf)
-UNITS = (0.0, 2.5e-8, 5e-8, 1e-7, 1.5e-7, 2e-7, 4e-7)
+UNITS = (0.0, 2.5e-8, 5e-8, 1e-7, 2e-7, 4e-7, 8e-7)
 FURTHEST, STEP = 2.5, 0.02
 BY_KEYS = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0)
 DEVIATIONS = (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08)
@@ -288,11 +288,12 @@ def print_shifts_by_keys(found: Sequence[Needed], sizes: Sequence[int]) -> None:
     """The mean shift by the number of keys, samples weighed by what chance leaves of them."""
     print("\nThe mean shift by the number of keys, its standard error in brackets:\n")
     print_head("keys", *(f"{size:,}" for size in sizes))
-    for low, high in ((4, 6), (7, 7), (8, 8), (9, 10)):
+    for low, high in ((5, 6), (7, 7), (8, 8), (9, 10)):
         cells = []
         for size in sizes:
             own = [one for one in found if low <= one.keys <= high and one.records == size]
-            weight = np.array([1.0 / (one.chance + PRIOR_DEVIATION**2) for one in own])
+            three = 0.0, PRIOR_DEVIATION, UNSEEN_VARIANCE + SAMPLE_VARIANCE
+            weight = np.array([1.0 / one.residual(*three)[1] for one in own])
             mean = float(np.average([one.shift for one in own], weights=weight))
             cells.append(f"{mean:+.3f} ({weight.sum() ** -0.5:.3f})")
         print_row(low if low == high else f"{low} to {high}", *cells)

@@ -84,3 +84,17 @@ def test_a_pool_of_one_says_what_its_member_says() -> None:
     member = fit.members[0].fit
     assert isinstance(member, SequentialLogitFit)
     np.testing.assert_array_equal(fit.mean_match_all(), member.mean_match_all())
+
+
+def test_the_shift_of_cells_is_over_their_records() -> None:
+    """Beside the same fit without a shift: cells of two have half of it, whatever their probability."""
+    fit = SequentialLogit(orders=1, nested=0, draws=20).fit(some_sample(), rng=np.random.default_rng(1))
+    counts, people = fit.sample.table.counts, fit.sample.unsampled_size
+    log_mean, shape = Scatter().around(fit.posterior_of_all, np.full(len(counts), 600.0), counts)
+    for several in (2, 3):
+        inside = counts == several
+        half = gamma_poisson_match(
+            counts[inside], shape[inside], people * np.exp(log_mean[inside] + fit.shift.mean / several)
+        )
+        np.testing.assert_allclose(fit.mean_match_all()[inside], half, rtol=1e-9)
+    assert abs(fit.shift.mean) > 0.1

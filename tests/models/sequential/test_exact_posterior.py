@@ -58,6 +58,24 @@ def test_mean_and_variance_of_log_p() -> None:
     assert curved < 0.95
 
 
+def test_skewness_of_log_p() -> None:
+    """The mean over the uniques; a normal law has none, one gamma variable for the whole product too much."""
+    fit, draws = fitted()
+    centred = (draws - draws.mean(axis=0)) / draws.std(axis=0)
+    exact = (centred**3).mean()
+    error = (centred**3).mean(axis=1).std() / np.sqrt(DRAWS / 4)
+
+    def skewness(shape: Vector) -> float:
+        return float((special.polygamma(2, shape) / special.polygamma(1, shape) ** 1.5).mean())
+
+    whole = 1.0 / fit.laws[0].moments[fit.sample.table.uniques, Moment.CURVED]
+    found = skewness(fit.posterior.shape)
+    print(f"skewness: exact {exact:.3f} +- {error:.3f}, cells {found:.3f}, one gamma {skewness(whole):.3f}")
+    assert abs(found - exact) < 4 * error
+    assert abs(exact) > 4 * error
+    assert abs(skewness(whole) - exact) > 4 * error
+
+
 def test_people_who_are_alone() -> None:
     """One gamma variable for the product of all conditionals has too long a lower tail, and far too many alone."""
     fit, draws = fitted()

@@ -15,7 +15,16 @@ from keyhole.models.sequential.checks import ByOrder, diagnose
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.scatter import Scatter
-from keyhole.models.sequential.shift import PRIOR_DEVIATION, Shift, _Run, _solve, expected_shift, shift_of
+from keyhole.models.sequential.shift import (
+    NESTED_DEVIATION,
+    NESTED_MEAN,
+    PRIOR_DEVIATION,
+    Shift,
+    _Run,
+    _solve,
+    expected_shift,
+    shift_of,
+)
 from keyhole.population.sample import Sample
 from keyhole.progress import silent
 from keyhole.risk.assess import risk_of_laws
@@ -155,7 +164,7 @@ def test_subsamples_that_contradict_other_populations(nested: float, verdict: st
 
 
 def test_surprise_counts_deviations() -> None:
-    found = Shift(0.0, 0.04, 0.1 + 2 * np.hypot(0.09, PRIOR_DEVIATION), 0.09, 500, expected=0.1)
+    found = Shift(0.0, 0.04, NESTED_MEAN + 2 * np.hypot(0.09, NESTED_DEVIATION), 0.09, 500)
     assert found.surprise == pytest.approx(2.0)
     assert Shift(0.0, 0.1).surprise == 0.0
 
@@ -204,16 +213,21 @@ def test_nested_subsamples_are_taken_where_they_can_speak(size: int, replicates:
     )
     assert (found.nested is not None) is asked
     if asked:
-        alone = shift_of(
-            sample, Observed.of(sample), 0, 2, most_pairs=0, rng=np.random.default_rng(0), progress=silent
-        )
-        between = sorted([found.expected, found.nested])
         assert found.subsample == module.SMALLEST
-        assert found.deviation < alone.deviation
-        assert between[0] <= found.mean <= between[1]
-    else:
-        assert found.mean == found.expected == expected_shift(6, size)
-        assert found.deviation >= PRIOR_DEVIATION
+        assert found.nested_deviation is not None
+        assert 0 < found.nested_deviation < 0.5
+    assert found.mean == expected_shift(6, size)
+    assert found.deviation >= PRIOR_DEVIATION
+    assert not found.extrapolated
+
+
+def test_an_extrapolated_shift_says_so() -> None:
+    for levels, size, seen in ((LEVELS, 1000, True), (LEVELS, 999, False), (LEVELS[:4], 1500, False)):
+        sample = sample_of_codes(dependent_people(size, levels, rng=np.random.default_rng(3)), 40_000, levels)
+        found = fitted(sample, SequentialLogit(orders=1, nested=0, draws=2))
+        words = {line.name: line.words for line in found.diagnostics}["nested_shift"]
+        assert found.shift.extrapolated is not seen
+        assert ("make likely" in words) is not seen
 
 
 def test_the_expected_shift_by_keys_and_records() -> None:
@@ -221,7 +235,7 @@ def test_the_expected_shift_by_keys_and_records() -> None:
     assert expected_shift(10, 1500.0) == 0.0
     assert expected_shift(7, 2000.0) == 2 * expected_shift(7, 4000.0) > 0 > expected_shift(12, 2000.0)
     assert expected_shift(2, 3000.0) == expected_shift(5, 3000.0)
-    assert expected_shift(40, 300.0) == expected_shift(13, 1000.0)
+    assert expected_shift(40, 300.0) == expected_shift(12, 1000.0)
 
 
 def test_draws_of_the_cells_have_the_posterior_as_law() -> None:

@@ -28,10 +28,11 @@ from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE, log_deviation, log_qua
 SMALLEST_VARIANCE = 1.0 / HIGHEST_SHAPE
 
 FURTHEST = 2.0
-"""How far the second-order mean of log p may be from half its variance below the mode; more means nothing."""
+"""How far the second-order mean of log p may be from half of v below the mode; more means nothing."""
 
-NODES = np.polynomial.hermite_e.hermegauss(15)
-"""Normal scores and weights at which means over the posterior are taken."""
+NODES = np.polynomial.hermite_e.hermegauss(31)
+"""Normal scores and weights at which means over the posterior are taken: exact to three digits up to deviations of
+2; those of real samples are mostly below 1.5."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +56,13 @@ class CellPosterior:
         """From the moments of each order, as `JointLaw.moments` gives them, at the same cells."""
         variance = np.maximum([found[:, Moment.VARIANCE] for found in moments], SMALLEST_VARIANCE)
         skewness = np.stack([found[:, Moment.SKEW] for found in moments]) / variance**1.5
-        deviation = np.sqrt(variance).mean(axis=0)
-        below = deviation**2 / 2
         means = [
-            found[:, Moment.LOG_P] + np.clip(found[:, Moment.BIAS], -below - FURTHEST, -below + FURTHEST)
+            found[:, Moment.LOG_P] + np.clip(found[:, Moment.BIAS], -half - FURTHEST, -half + FURTHEST)
             for found in moments
+            for half in (found[:, Moment.CURVED] / 2,)
         ]
         density = special.logsumexp(np.stack(means), axis=0) - np.log(len(moments))
+        deviation = np.sqrt(variance).mean(axis=0)
         return cls(np.minimum(density, 0.0), deviation, shape_of_skewness(skewness.mean(axis=0)))
 
     @classmethod

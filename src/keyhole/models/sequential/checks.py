@@ -171,10 +171,11 @@ def _shift(shift: Shift) -> Diagnostic:
 
 
 def _moved(shift: Shift) -> str:
-    return (
-        f"Seen combinations are taken to hold {100 * np.expm1(shift.mean):+.1f}% people against the fit, which is "
-        "what samples of real populations with as many records and keys needed."
-    )
+    moved = f"{100 * np.expm1(shift.mean):+.1f}%"
+    words = f"Seen combinations are taken to hold {moved} people against the fit, as samples "
+    if shift.extrapolated:
+        return words + "of real populations with more records, or another number of keys, make likely."
+    return words + "of real populations with as many records and keys did on average."
 
 
 def _weights(sample: Sample) -> Diagnostic:

@@ -19,11 +19,11 @@ from keyhole.numerics.log_gamma_law import HIGHEST_SHAPE
 from keyhole.population.negative_binomial import NegativeBinomialUnsampled
 
 UNIT = 5e-8
-"""p_1: of one size on samples of 40 tables of two populations by keys that nobody chose (study in
+"""p_1: between what tables by drawn keys want and what declared ones do, on two populations (study in
 ``docs/explanation/sequential-logit.md``)."""
 
 UNIT_DEVIATION = 0.8
-"""Of the logarithm of the unit between tables: those of one want 2e-8, those of another 2e-7."""
+"""Of the logarithm of the unit between tables: some want 2e-8, some 2e-7 and more."""
 
 LOWEST = 300.0
 """Log probabilities below minus this are taken as this: nobody, to every digit."""
@@ -84,7 +84,7 @@ class Scatter:
 
         They have the first two moments of the posterior; relative variances add up.
         """
-        log_mean = cells.log_moment(1.0)
+        log_mean = np.minimum(cells.log_moment(1.0), 0.0)
         doubt = np.expm1(cells.log_moment(2.0) - 2.0 * log_mean)
         shape = self.shape(log_mean)
         log_factor = np.log((shape + records) / (shape + sampled * np.exp(log_mean)))
