@@ -8,6 +8,7 @@ likely, for each population by itself, and how many of the other's shifts they h
 those of the validation.
 
     python scripts/study_of_the_scatter.py [--tables 20] [--jobs 2] [--sizes 1000,2000,5000,10000] [--cache FILE]
+    python scripts/study_of_the_scatter.py --declared --samples 8 --sizes 1000,5000
 """
 
 import argparse
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from drawn_keys import FILES, drawn_tables
-from real_tables import DEFAULT_FOLDER, RealTable, read_population, sampled
+from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, RealTable, read_population, sampled
 from scipy import special
 from scipy.optimize import brentq
 
@@ -104,6 +105,8 @@ def main() -> None:
     """Fit every sample and print the tables."""
     parser = argparse.ArgumentParser(description="How cells scatter around the sequential logit.")
     parser.add_argument("--tables", type=int, default=20, help="of each population")
+    parser.add_argument("--declared", action="store_true", help="the tables of the validation, each by itself")
+    parser.add_argument("--samples", type=int, default=1, help="of each table and size")
     parser.add_argument("--sizes", default="1000,2000,5000,10000")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache", type=Path, help="a file to keep fits in")
@@ -123,17 +126,16 @@ def studied_samples(options: argparse.Namespace) -> list[Studied]:
     """All fits, from the cache where there is one."""
     if options.cache and options.cache.is_file():
         return list(pickle.loads(options.cache.read_bytes()))
-    tables = [
-        table
-        for source, file in FILES.items()
-        if (DEFAULT_FOLDER / file).is_file()
-        for table in drawn_tables(source, options.tables, KEYS_SEED, DEFAULT_FOLDER)
-    ]
+    here = [source for source, file in FILES.items() if (DEFAULT_FOLDER / file).is_file()]
+    if options.declared:
+        tables = [BY_NAME[name] for name in DECLARED if name[:3] in here]
+    else:
+        tables = [
+            one for source in here for one in drawn_tables(source, options.tables, KEYS_SEED, DEFAULT_FOLDER)
+        ]
     # Each table has its own samples: those of one seed are the same people.
-    places = [
-        (table, int(size), FIRST_SEED + place)
-        for place, (table, size) in enumerate(product(tables, options.sizes.split(",")))
-    ]
+    every = product(tables, options.sizes.split(","), range(options.samples))
+    places = [(table, int(size), FIRST_SEED + place) for place, (table, size, _) in enumerate(every)]
     found = []
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         for done, one in enumerate(pool.map(study, places), start=1):
@@ -158,7 +160,8 @@ def study(place: tuple[RealTable, int, int]) -> Studied:
     assert isinstance(fit, SequentialLogitFit)
     moments = np.stack([law.moments[sample.table.uniques] for law in fit.laws])
     keys, people = len(table.keys.split(",")), len(population(table))
-    return Studied(table.name[:3], keys, size, people, moments, truth.population_counts, fit.shift.nested)
+    source = table.name if table.name in DECLARED else table.name[:3]
+    return Studied(source, keys, size, people, moments, truth.population_counts, fit.shift.nested)
 
 
 def print_row(*cells: object) -> None:
@@ -292,6 +295,9 @@ def print_shifts_by_keys(found: Sequence[Needed], sizes: Sequence[int]) -> None:
         cells = []
         for size in sizes:
             own = [one for one in found if low <= one.keys <= high and one.records == size]
+            if not own:
+                cells.append("")
+                continue
             three = 0.0, PRIOR_DEVIATION, UNSEEN_VARIANCE + SAMPLE_VARIANCE
             weight = np.array([1.0 / one.residual(*three)[1] for one in own])
             mean = float(np.average([one.shift for one in own], weights=weight))
