@@ -118,8 +118,9 @@ def main() -> None:
     print_units(studied, sizes)
     shifts = [found for one in studied if (found := needed(one)) is not None]
     print_shifts(shifts, sizes)
-    print_shifts_by_keys(shifts, sizes)
-    print_constants(shifts, sizes)
+    if not options.declared:
+        print_shifts_by_keys(shifts, sizes)
+        print_constants(shifts, sizes)
 
 
 def studied_samples(options: argparse.Namespace) -> list[Studied]:
@@ -295,9 +296,6 @@ def print_shifts_by_keys(found: Sequence[Needed], sizes: Sequence[int]) -> None:
         cells = []
         for size in sizes:
             own = [one for one in found if low <= one.keys <= high and one.records == size]
-            if not own:
-                cells.append("")
-                continue
             three = 0.0, PRIOR_DEVIATION, UNSEEN_VARIANCE + SAMPLE_VARIANCE
             weight = np.array([1.0 / one.residual(*three)[1] for one in own])
             mean = float(np.average([one.shift for one in own], weights=weight))
