@@ -184,6 +184,12 @@ def test_the_remedy_is_the_key_that_takes_most_away(compared: Any, toy: Any) -> 
     assert point(report, "What would help most").startswith(f"Dropping {best.key} would hide")
 
 
+def test_a_remedy_says_that_it_may_do_more_than_is_counted(compared: Any, toy: Any) -> None:
+    words = point(report_of(compared(toy())), "What would help most")
+    assert "at least" in words
+    assert words.endswith("to see all of it.")
+
+
 def test_the_only_key_is_not_to_be_dropped(compared: Any, sampled: Any, toy: Any) -> None:
     ages = sampled([[str(i) for i in range(60)]], ["AGE"], 400, 4000)
     report = report_of(compared(toy(mean=0.5), on=ages))

@@ -8,6 +8,12 @@ from keyhole.risk.drivers import KeyContribution
 IDENTIFIER = 0.8
 """A key with at least this many levels per record points at a person almost by itself."""
 
+AT_LEAST = "at least"
+LEAST = (
+    "Only records that stop being unique in the file are counted; the others become safer too, and where most are "
+    "unique that may be much more: assess the file without the key, or with it recoded, to see all of it."
+)
+
 
 def is_identifier(key: KeyContribution, records: int) -> bool:
     """Whether a key has nearly as many levels as there are records, so that coarsening it mildly is no help."""
@@ -28,8 +34,9 @@ def what_would_help(keys: Sequence[KeyContribution], total: float, records: int,
         return ""
     words = [*_dropped(keys, total, expected), *_identifiers(keys, records)]
     words += _coarsened(keys, total, records, milder=bool(words), expected=expected)
-    nothing = "No single key, dropped or coarsened, would hide any of these records; change several together."
-    return " ".join(words) or nothing
+    if not words:
+        return "No single key, dropped or coarsened, would hide any of these records; change several together."
+    return " ".join([*words, LEAST] if any(AT_LEAST in one for one in words) else words)
 
 
 def _dropped(keys: Sequence[KeyContribution], total: float, expected: bool) -> list[str]:
@@ -74,4 +81,4 @@ def _of(expected: bool) -> str:
 def _at_least(share: float) -> str:
     if share > 0.99:
         return "nearly all"
-    return f"at least {percent(share)}" if share >= 0.001 else "very few"
+    return f"{AT_LEAST} {percent(share)}" if share >= 0.001 else f"{AT_LEAST} very few"

@@ -11,7 +11,7 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.models.sequential import shift as module
 from keyhole.models.sequential.cell_posterior import CellPosterior
-from keyhole.models.sequential.checks import ByOrder, diagnose
+from keyhole.models.sequential.checks import ByOrder, diagnose, record_at
 from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.scatter import Scatter
@@ -160,7 +160,20 @@ def test_subsamples_that_contradict_other_populations(nested: float, verdict: st
     line = diagnosed(some_sample(), ([], []), Shift(0.0, 0.04, nested, 0.09, 500))["nested_shift"]
     assert line.verdict == verdict
     assert ("contradict" in line.words) is (verdict == "caution")
-    assert "Subsamples were not asked" in diagnosed(some_sample(), ([], []), Shift(0.0, 0.1))["nested_shift"].words
+    assert "nested_shift" not in diagnosed(some_sample(), ([], []), Shift(0.0, 0.1))
+
+
+@pytest.mark.parametrize(("mean", "words"), [(0.1, "lowers"), (-0.1, "raises"), (0.0, "no change")])
+def test_the_shift_says_what_it_does_to_the_risk(mean: float, words: str) -> None:
+    line = diagnosed(some_sample(), ([], []), Shift(mean, 0.1))["shift"]
+    assert (line.value, line.verdict) == (mean, "good")
+    assert words in line.words
+
+
+def test_the_record_is_that_of_samples_of_about_the_same_size() -> None:
+    assert record_at(1000) != record_at(5000) == record_at(100_000)
+    assert record_at(1000).is_good
+    assert record_at(5000).is_good
 
 
 def test_surprise_counts_deviations() -> None:
@@ -225,9 +238,10 @@ def test_an_extrapolated_shift_says_so() -> None:
     for levels, size, seen in ((LEVELS, 1000, True), (LEVELS, 999, False), (LEVELS[:4], 1500, False)):
         sample = sample_of_codes(dependent_people(size, levels, rng=np.random.default_rng(3)), 40_000, levels)
         found = fitted(sample, SequentialLogit(orders=1, nested=0, draws=2))
-        words = {line.name: line.words for line in found.diagnostics}["nested_shift"]
+        line = next(line for line in found.diagnostics if line.name == "shift")
         assert found.shift.extrapolated is not seen
-        assert ("make likely" in words) is not seen
+        assert (line.verdict == "good") is seen
+        assert ("carried over" in line.words) is not seen
 
 
 def test_the_expected_shift_by_keys_and_records() -> None:

@@ -17,7 +17,7 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.inference.other_samples import mean_cells
 from keyhole.inference.threads import processors
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
-from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, RECORD, ByOrder, diagnose
+from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, ByOrder, diagnose, record_at
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, Moment, fit_joint
 from keyhole.models.sequential.observed import Observed
@@ -245,7 +245,8 @@ class SequentialLogitFit:
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         checks = diagnose(self.sample, self.laws, self.shift, self.dependence, self.log_score, self._by_order())
-        return (*checks, RECORD.diagnostic()) if self._was_checked_elsewhere() else checks
+        record = record_at(self.sample.sample_size)
+        return (*checks, record.diagnostic()) if self._was_checked_elsewhere() else checks
 
     def _was_checked_elsewhere(self) -> bool:
         """Whether samples like this one, without weights that differ, are behind the model's record."""

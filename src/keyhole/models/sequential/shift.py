@@ -33,9 +33,11 @@ from keyhole.progress import Progress
 BALANCED_KEYS, BY_KEY = 10, 60.0
 """The number of keys at which no shift is expected, and by how much over n it falls with each further key."""
 
-FEWEST_KEYS, MOST_SEEN_KEYS, MOST_KEYS, LEAST_WORTH = 5, 10, 12, 1000
-"""Numbers of keys that the expected shift was seen with, and to which it is extrapolated; the smallest sample.
-Beyond them the shift is that of the bound."""
+FEWEST_KEYS, MOST_KEYS, LEAST_WORTH = 5, 12, 1000
+"""Numbers of keys between which the line holds, and the smallest sample; beyond, the bound's shift is taken."""
+
+MOST_CHECKED_KEYS = 13
+"""The line was drawn through tables with 5 to 10 keys; estimates were checked on tables with up to so many."""
 
 PRIOR_DEVIATION, UNSEEN_VARIANCE = 0.04, 8.4
 """Of the shift between tables, and its variance times n: small samples show little of how keys depend."""
@@ -66,7 +68,7 @@ STEP, TINY = 0.01, 1e-9
 class Shift:
     """The shift's mean and deviation, and what nested subsampling found, if it ran, give or take its deviation.
 
-    It is extrapolated where samples with so few records, or so few or many keys, were not studied.
+    It is extrapolated where no sample with so few records, or so few or many keys, was checked.
     """
 
     mean: float
@@ -109,7 +111,7 @@ def shift_of(
     worth = float(observed.records.sum())
     deviation = float(np.sqrt(PRIOR_DEVIATION**2 + (UNSEEN_VARIANCE + SAMPLE_VARIANCE) / worth))
     keys = sum(size > 1 for size in observed.sizes)
-    seen = FEWEST_KEYS <= keys <= MOST_SEEN_KEYS and worth >= LEAST_WORTH
+    seen = FEWEST_KEYS <= keys <= MOST_CHECKED_KEYS and worth >= LEAST_WORTH
     unasked = Shift(expected_shift(keys, worth), deviation, extrapolated=not seen)
     if replicates < 2 or keys < 2 or not sample.uniques or worth < FEWEST_RECORDS:
         return unasked
