@@ -8,6 +8,7 @@ import pytest
 
 from keyhole.inference.track_record import TRACK_RECORD, UNTRIED, TrackRecord
 from keyhole.models.catalogue import CATALOGUE
+from keyhole.models.sequential.checks import LARGE_SAMPLE, record_at
 from tests.models.samples import quick_chains, typical_sample
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -32,12 +33,12 @@ def shown_in_the_guide(model: str) -> TrackRecord | None:
     return TrackRecord(min(errors), max(errors), covered, len(errors)) if errors else None
 
 
-def shown_on_real_populations(model: str) -> TrackRecord:
-    """The record of a model over all samples of the declared tables that are kept."""
+def shown_on_real_populations(model: str, *, large: bool) -> TrackRecord:
+    """The record of a model over all small, or all large, samples of the declared tables that are kept."""
     lows, highs, covered, samples = [], [], 0, 0
     with RESULTS.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["model"] == model and row["table"] in TABLES:
+            if row["model"] == model and row["table"] in TABLES and (int(row["n"]) >= LARGE_SAMPLE) is large:
                 fitted = int(row["replicates"]) - int(row["failed"])
                 lows.append(round(100 * float(row["tau1_lowest"])))
                 highs.append(round(100 * float(row["tau1_highest"])))
@@ -63,7 +64,7 @@ def shown_on_the_loglinear_page(model: str) -> TrackRecord:
 
 def shown(name: str) -> TrackRecord | None:
     if name in ("auto", "sequential-logit"):  # a pool in which one model alone has a say has its record
-        return shown_on_real_populations("sequential-logit")
+        return shown_on_real_populations("sequential-logit", large=typical_sample().sample_size >= LARGE_SAMPLE)
     return shown_on_the_loglinear_page(ON_THAT_PAGE[name]) if name in ON_THAT_PAGE else shown_in_the_guide(name)
 
 
@@ -73,3 +74,8 @@ def test_the_admitted_record_is_the_measured_one(name: str) -> None:
     admitted = [check for check in fit.diagnostics if check.name == TRACK_RECORD]
     record = shown(name)
     assert admitted == [UNTRIED if record is None else record.diagnostic()]
+
+
+@pytest.mark.parametrize(("records", "large"), [(1000, False), (10_000, True)])
+def test_the_sequential_logit_has_a_record_for_each_size(records: int, large: bool) -> None:
+    assert record_at(records) == shown_on_real_populations("sequential-logit", large=large)

@@ -77,7 +77,8 @@ class Scatter:
             law = self.unsampled(log_p + shift, sampled, trials)
             alone += weight * law.prob_none()
             match += weight * law.mean_match()
-        return alone, match
+        # Weights sum to one but for rounding; nobody is surer than alone.
+        return np.minimum(alone, 1.0), np.minimum(match, 1.0)
 
     def around(self, cells: CellPosterior, sampled: Vector, records: IntVector) -> tuple[Vector, Vector]:
         """The log mean and the shape of gamma laws of scattered probabilities, in cells with so many records.
