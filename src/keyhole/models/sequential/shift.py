@@ -1,4 +1,4 @@
-r"""A common shift of log p: what the sample says of itself when it plays the population.
+r"""A common shift of log p: how far all cells are off together, and what the sample as a population says of it.
 
 Small samples show little of how keys depend on each other, so that seen cells hold more people than the law says;
 and the more keys there are, the more penalties and terms are chosen by the sample itself, which makes seen cells
