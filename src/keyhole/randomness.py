@@ -21,3 +21,17 @@ def stream(seed: int, purpose: str) -> Generator:
     False
     """
     return np.random.default_rng(SeedSequence(seed, spawn_key=(crc32(purpose.encode()),)))
+
+
+def stream_beside(rng: Generator, purpose: str) -> Generator:
+    """The stream that `stream` gives for another purpose with the seed of this one.
+
+    Examples
+    --------
+    >>> bool(stream_beside(stream(7, "auto"), "pitman").random() == stream(7, "pitman").random())
+    True
+    """
+    seeds = rng.bit_generator.seed_seq
+    assert isinstance(seeds, SeedSequence)
+    key = (*seeds.spawn_key[:-1], crc32(purpose.encode()))
+    return np.random.default_rng(SeedSequence(seeds.entropy, spawn_key=key))

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
+from keyhole.inference.elapsed import Elapsed
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
@@ -119,7 +120,7 @@ class Member:
     model: RiskModel
     fit: Fit = field(repr=False)
     share: float
-    seconds: float
+    elapsed: Elapsed = Elapsed()  # noqa: RUF009
 
 
 @runtime_checkable

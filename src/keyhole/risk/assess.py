@@ -1,6 +1,5 @@
 """The one entry point: fit a model to a sample and turn its laws into risk."""
 
-import time
 import warnings
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +9,7 @@ from numpy.random import Generator
 from keyhole.arrays import Vector, distinct
 from keyhole.errors import FitFailed, NotConverged
 from keyhole.inference.dependence import FindsDependence
+from keyhole.inference.elapsed import Elapsed
 from keyhole.inference.fit import Diagnostic, Fit, KeepsDraws, MatchesEveryRecord, Pools, RiskModel
 from keyhole.inference.model_path import ChosenOnPath
 from keyhole.inference.threads import own_threads_only
@@ -53,15 +53,13 @@ def assess_risk(
     every_record
         Also give E(1/F | f) of the records that are not sample-unique, where the model can.
     """
-    rng = stream(seed, model.name)
-    started = time.perf_counter()
+    started = Elapsed.now()
     with own_threads_only():
         try:
-            fit = model.fit(sample, rng=rng, progress=progress)
+            fit = model.fit(sample, rng=stream(seed, model.name), progress=progress)
         except FitFailed as failure:
-            return _failed(model, sample, seed, str(failure), time.perf_counter() - started)
-        fitted = time.perf_counter() - started
-        found = assess_fit(model, fit, fitted, seed=seed, level=level, every_record=every_record, rng=rng)
+            return _failed(model, sample, seed, str(failure), started.since())
+        found = assess_fit(model, fit, started.since(), seed=seed, level=level, every_record=every_record)
     if found.status == "not-converged":
         warnings.warn(f"{model.name}: {found.verdict}", NotConverged, stacklevel=2)
     return found
@@ -70,30 +68,26 @@ def assess_risk(
 def assess_fit(
     model: RiskModel,
     fit: Fit,
-    seconds: float,
+    fitting: Elapsed,
     *,
     seed: int = DEFAULT_SEED,
     level: float = 0.95,
     every_record: bool = False,
-    rng: Generator,
 ) -> RiskAssessment:
-    """The risk that a fit tells, which took so many seconds; of a pool also that of each of its members."""
-    started = time.perf_counter()
+    """The risk that a fit tells, which took so long; of a pool also that of each of its members.
+
+    The risk has a stream of its own, so that a member of a pool says to the digit what it says alone.
+    """
+    started = Elapsed.now()
     members = tuple(
-        assess_fit(
-            one.model,
-            one.fit,
-            one.seconds,
-            seed=seed,
-            level=level,
-            rng=stream(seed, f"{model.name} {one.model.name}"),
-        )
+        assess_fit(one.model, one.fit, one.elapsed, seed=seed, level=level)
         for one in (fit.members if isinstance(fit, Pools) else ())
     )
     sole = _sole(fit, members)
     if sole is not None and sole.tau1 is not None and sole.tau2 is not None and sole.records is not None:
         tau1, tau2, records, size_index = sole.tau1, sole.tau2, sole.records, sole.size_index
     else:
+        rng = stream(seed, f"{model.name} risk")
         tau1, tau2, records = risk_of_laws(fit.unsampled(), level=level, effective=fit.effective_draws, rng=rng)
         size_index = check_size_index(fit, rng=stream(seed, f"{model.name} other samples"))
     if every_record and (whole := _every_cell(fit)) is not None:
@@ -112,8 +106,9 @@ def assess_fit(
         size_index=size_index,
         seed=seed,
         settings=dict(model.settings),
-        seconds_fit=seconds,
-        seconds_risk=time.perf_counter() - started,
+        seconds_fit=fitting.clock,
+        seconds_risk=(risk := started.since()).clock,
+        processor_seconds=fitting.processor + risk.processor,
         dependence=fit.dependence if isinstance(fit, FindsDependence) else None,
         path=fit.path if isinstance(fit, ChosenOnPath) else None,
         draws=fit.draws() if isinstance(fit, KeepsDraws) else None,
@@ -263,7 +258,7 @@ def verdict_in_words(diagnostics: tuple[Diagnostic, ...], leaves_out: str) -> st
     return " ".join(worries) or "No check raised a concern."
 
 
-def _failed(model: RiskModel, sample: Sample, seed: int, reason: str, seconds: float) -> RiskAssessment:
+def _failed(model: RiskModel, sample: Sample, seed: int, reason: str, fitting: Elapsed) -> RiskAssessment:
     return RiskAssessment(
         model=model.name,
         sample=sample,
@@ -276,6 +271,7 @@ def _failed(model: RiskModel, sample: Sample, seed: int, reason: str, seconds: f
         size_index=None,
         seed=seed,
         settings=dict(model.settings),
-        seconds_fit=seconds,
+        seconds_fit=fitting.clock,
         seconds_risk=0.0,
+        processor_seconds=fitting.processor,
     )

@@ -1,5 +1,6 @@
 """A number with its uncertainty, and all that one model says of one sample."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -73,8 +74,8 @@ class RiskAssessment:
     ``size_index`` is None for models that do not describe the size index, ``dependence`` for those that do not
     look at which keys go together, ``path`` for those that are not chosen among candidates, ``draws`` for those
     without chains. ``members`` are the models of a pool, each on its own. ``tau1``, ``tau2`` and ``records`` are
-    None when the fit failed; ``verdict`` then says why. ``leaves_out`` is what the
-    intervals do not account for.
+    None when the fit failed; ``verdict`` then says why. ``leaves_out`` is what the intervals do not account for,
+    ``processor_seconds`` what fit and risk took of all processors.
     """
 
     model: str
@@ -95,6 +96,7 @@ class RiskAssessment:
     draws: Mapping[str, Vector] | None = field(default=None, repr=False)
     members: "tuple[RiskAssessment, ...]" = field(default=(), repr=False)
     leaves_out: str = ""
+    processor_seconds: float = field(default=math.nan, repr=False)
 
     @property
     def ending(self) -> str | None:

@@ -32,8 +32,14 @@ SHARED = (
 POOLED: Mapping[str, tuple[str, ...]] = {"auto": ("sequential-logit", "latent-class")}
 """Models that are made of others."""
 
-ALONE: Mapping[str, object] = {"second_opinion": False}
-"""Options of a pool under which it says the same and runs no model that has no say in it."""
+ANSWERED: Mapping[str, tuple[str, ...]] = {"auto": ("sequential-logit",)}
+"""Members of a pool that it fits with the settings they have here, so that one fit answers for both."""
+
+ALONE: Mapping[str, Mapping[str, object]] = {
+    "auto": {"second_opinion": False},
+    "sequential-logit": {"nested": 0},
+}
+"""Options under which a model says the same, without what is shown beside it: nobody looks at that here."""
 
 SLOWER = ("auto", "sequential-logit", "lasso", "skinner-shlomo")
 """Models without chains of their own that take seconds or minutes."""
@@ -70,8 +76,7 @@ def assess(name: str, options: Mapping[str, object], sample: Sample, seed: int) 
 
 
 def _model(name: str, options: Mapping[str, object]) -> RiskModel:
-    """The model, without answers beside its own: nobody looks at them here."""
-    return model_named(name, **({**ALONE, **options} if name == "auto" else options))
+    return model_named(name, **{**ALONE.get(name, {}), **options})
 
 
 @cache

@@ -3,7 +3,7 @@
 import json
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from traceback import extract_tb
@@ -13,6 +13,7 @@ import numpy as np
 
 import keyhole
 from keyhole.errors import DisclosureRiskWarning
+from keyhole.inference.elapsed import Elapsed
 from keyhole.population.sample import Sample
 from keyhole.risk.estimate import RiskAssessment, RiskEstimate
 from keyhole.risk.truth import Truth
@@ -149,14 +150,14 @@ class Replicate:
     missed: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, found: RiskAssessment, truth: Truth, processor_seconds: float = math.nan) -> "Replicate":
+    def of(cls, found: RiskAssessment, truth: Truth) -> "Replicate":
         """What an assessment says, beside the truth."""
         counts = truth.population_counts
         start = (
             found.status,
             found.verdict,
             found.seconds_fit + found.seconds_risk,
-            processor_seconds,
+            found.processor_seconds,
             found.sample.sample_size,
             len(counts),
             int(truth.tau1),
@@ -199,26 +200,52 @@ def run_trial(trial: Trial, population: KnownPopulation, source: str | None = No
     source
         The digest of the model's files in the process that asked; a result of other files is a fault.
     """
-    from time import process_time
+    return _run(trial, population, source)[0]
 
+
+def run_together(
+    trials: Sequence[Trial], population: KnownPopulation, sources: Mapping[str, str]
+) -> dict[Trial, Replicate]:
+    """Run the first trial, and others on its sample: a member of a pool is not fitted again.
+
+    Parameters
+    ----------
+    sources
+        The digests of the models' files in the process that asked.
+    """
+    first, *others = trials
+    replicate, found = _run(first, population, sources[first.model])
+    answers = {first: replicate}
+    for trial in others:
+        settings = settings_of(trial.model, dict(trial.options))
+        members = () if found is None else found.members
+        same = [member for member in members if member.model == trial.model and member.settings == settings]
+        if same:
+            answers[trial] = Replicate.of(same[0], trial.sampled(population)[1])
+        else:
+            answers[trial] = run_trial(trial, population, sources[trial.model])
+    return answers
+
+
+def _run(trial: Trial, population: KnownPopulation, source: str | None) -> tuple[Replicate, RiskAssessment | None]:
     if source is not None and source_digest(trial.model) != source:
         # Or the result would be remembered as that of code which did not produce it.
-        return Replicate("fault", "The files of the model changed. Run again.", 0.0, 0.0, 0, 0, 0, 0.0)
+        return Replicate("fault", "The files of the model changed. Run again.", 0.0, 0.0, 0, 0, 0, 0.0), None
     sample, truth = trial.sampled(population)
     nothing = (sample.sample_size, len(truth.population_counts), int(truth.tau1), truth.tau2)
     if not sample.sample_size:
-        return Replicate("failed", "Nobody was drawn.", 0.0, 0.0, *nothing)
-    begun = process_time()
+        return Replicate("failed", "Nobody was drawn.", 0.0, 0.0, *nothing), None
+    begun = Elapsed.now()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DisclosureRiskWarning)
             found = assess(trial.model, dict(trial.options), sample, trial.seed)
-        told = Replicate.of(found, truth, process_time() - begun)
+        told = Replicate.of(found, truth)
     except Exception as error:
         # Its own words may quote a record; where it happened does not.
         place = extract_tb(error.__traceback__)[-1]
         words = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        return Replicate("fault", words, 0.0, process_time() - begun, *nothing)
+        return Replicate("fault", words, 0.0, begun.since().processor, *nothing), None
     if found.interrupted:
         raise KeyboardInterrupt
-    return told
+    return told, found

@@ -4,14 +4,14 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from keyhole.errors import DisclosureRiskError, InputError, MissingExtra
-from keyhole.validation.assessor import slowness, source_digest
+from keyhole.validation.assessor import ANSWERED, slowness, source_digest
 from keyhole.validation.journal import Journal
 from keyhole.validation.population import KnownPopulation
-from keyhole.validation.replicate import Replicate, Trial, run_trial
+from keyhole.validation.replicate import Replicate, Trial, run_together
 
 Ended = Callable[[Trial, Replicate, int, int], None]
 """Told of each trial that ended: what came of it, and how many of those to do have ended."""
@@ -43,6 +43,21 @@ class Workers:
 def in_turn(trials: Iterable[Trial]) -> list[Trial]:
     """The trials so that a part of them is useful: quick models first, then everything's first replicate, ..."""
     return sorted(trials, key=lambda trial: (slowness(trial.model), trial.seed, trial.size))
+
+
+def by_fit(trials: Sequence[Trial]) -> list[tuple[Trial, ...]]:
+    """The trials in groups that one fit answers: a pool with those of its members that were asked for too."""
+    members = {
+        trial: [replace(trial, model=name, options=()) for name in ANSWERED.get(trial.model, ())]
+        for trial in trials
+    }
+    asked = set(trials)
+    answered = {member for own in members.values() for member in own if member in asked}
+    return [
+        (trial, *(member for member in members[trial] if member in asked))
+        for trial in trials
+        if trial not in answered
+    ]
 
 
 def run_trials(
@@ -82,19 +97,21 @@ def _run(
     deadline = time.monotonic() + (float("inf") if workers.max_seconds is None else workers.max_seconds)
 
     def waiting() -> Iterator[Any]:
-        for trial in trials:
+        for group in by_fit(trials):
             if time.monotonic() >= deadline:
                 return
-            yield delayed(_answer)(trial, populations[trial.population], source_digest(trial.model))
+            sources = {trial.model: source_digest(trial.model) for trial in group}
+            yield delayed(run_together)(group, populations[group[0].population], sources)
 
     with _backend(workers, list(populations.values())) as options:
-        # One trial at a time to each worker: they differ in length, and each is remembered when it ends.
+        # One fit at a time to each worker: they differ in length, and each is remembered when it ends.
         with _interruptions_wait():
             answers = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", **options)(
                 waiting()
             )
         try:
-            yield from answers
+            for group in answers:
+                yield from group.items()
         except TerminatedWorkerError:
             lost = True
         else:
@@ -106,10 +123,6 @@ def _run(
             "A process that fitted a model was ended from outside, perhaps for want of memory. What had ended is "
             "kept; run again with fewer --jobs."
         )
-
-
-def _answer(trial: Trial, population: KnownPopulation, source: str) -> tuple[Trial, Replicate]:
-    return trial, run_trial(trial, population, source)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The pool as a risk model: which models are in it, and the laws it draws from them."""
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from numpy.random import Generator
 from keyhole.arrays import IntVector, Vector
 from keyhole.errors import FitFailed, UnknownModel
 from keyhole.inference.dependence import Dependence, FindsDependence
+from keyhole.inference.elapsed import Elapsed
 from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, MatchesEveryRecord, Member, RiskModel
 from keyhole.models.catalogue import model_named
 from keyhole.models.pooled.checks import INTERRUPTED, diagnose
@@ -21,11 +21,15 @@ from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.population.weights import weights_differ
 from keyhole.progress import Progress, silent
+from keyhole.randomness import stream_beside
 
 EFFORTS = ("quick", "normal", "thorough")
 
 LEADER = "sequential-logit"
 """The model that the others are pooled with: without it there is no pool."""
+
+ANSWER_ALONE: Mapping[str, object] = {"nested": 0}
+"""Options of the leader under which it gives the same answer, unchecked."""
 
 SWEEPS: Mapping[str, int] = {"normal": 6_000_000, "thorough": 100_000_000}
 """Records times sweeps of each chain of latent classes: a number, not a time, so that a seed has one answer."""
@@ -50,8 +54,8 @@ class Pooled:
     max_seconds
         Stop chains after this long and say so; 0 for no limit. With a limit, results depend on the machine.
     second_opinion
-        Whether a model that is out after its trial run goes on, so that its own answer can be shown; the pool's
-        answer is the same.
+        Whether what does not move the pool's answer is run all the same, to be shown beside it: a model that is
+        out after its trial run, and the leader's check by subsamples.
     """
 
     effort: str = "normal"
@@ -78,7 +82,7 @@ class Pooled:
 
     def models(self, sample: Sample) -> tuple[RiskModel, ...]:
         """The members, the leader first."""
-        leader = model_named(LEADER)
+        leader = model_named(LEADER, **({} if self.second_opinion else ANSWER_ALONE))
         if self.effort == "quick" or weights_differ(sample):
             return (leader,)  # of the two only the leader uses weights
         sweeps = max(SWEEPS[self.effort] // max(sample.sample_size, 1), FEWEST_SWEEPS)
@@ -86,18 +90,19 @@ class Pooled:
         return leader, model_named("latent-class", most_sweeps=sweeps, max_seconds=self.max_seconds)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> "PooledFit":
-        fitted: list[tuple[RiskModel, Fit, float]] = []
+        fitted: list[tuple[RiskModel, Fit, Elapsed]] = []
         failures: dict[str, str] = {}
         behind: dict[str, float] = {}
-        for model, own in zip(models := self.models(sample), rng.spawn(len(models)), strict=True):
+        for model in (models := self.models(sample)):
             progress(f"auto: {model.name}", len(fitted), len(models))
-            begun = time.perf_counter()
+            begun = Elapsed.now()
             try:
                 fit: Fit | None = None
                 if fitted and TRIAL_SWEEPS[self.effort] and not self.max_seconds:
-                    fit = self._trial(model, fitted[0][1], behind, rng=own, progress=progress)
+                    fit = self._trial(model, fitted[0][1], behind, rng=rng, progress=progress)
                 if fit is None and (self.second_opinion or model.name not in behind):
-                    fit = model.fit(sample, rng=own, progress=progress)
+                    # Each says what it says alone.
+                    fit = model.fit(sample, rng=stream_beside(rng, model.name), progress=progress)
             except FitFailed as failure:
                 if model.name == LEADER:
                     raise
@@ -105,12 +110,12 @@ class Pooled:
                     failures[model.name] = str(failure)
                 continue
             if fit is not None:
-                fitted.append((model, fit, time.perf_counter() - begun))
+                fitted.append((model, fit, begun.since()))
         heard = [model.name not in behind for model, _, _ in fitted]
         shares = shares_of([fit for _, fit, _ in fitted], sample, heard, rng=rng)
         members = tuple(
-            Member(model, fit, float(share), seconds)
-            for (model, fit, seconds), share in zip(fitted, shares, strict=True)
+            Member(model, fit, float(share), elapsed)
+            for (model, fit, elapsed), share in zip(fitted, shares, strict=True)
         )
         return PooledFit(sample, members, failures, behind)
 
@@ -121,11 +126,12 @@ class Pooled:
 
         Chains that have not met look better than they are, so that one which is far behind will stay there.
         """
+        own = stream_beside(rng, f"{model.name} trial")
         shorter: Any = replace(model, most_sweeps=TRIAL_SWEEPS[self.effort])  # type: ignore[type-var]
-        found: Fit = shorter.fit(leader.sample, rng=rng, progress=progress)
+        found: Fit = shorter.fit(leader.sample, rng=own, progress=progress)
         if any(check.value == INTERRUPTED for check in found.diagnostics):
             return found
-        gap = gap_of(leader, found, leader.sample, rng=rng)
+        gap = gap_of(leader, found, leader.sample, rng=own)
         if gap is not None:
             behind[model.name] = gap
         return None

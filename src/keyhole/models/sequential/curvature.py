@@ -113,12 +113,15 @@ class DenseCurvature:
 
     @cached_property
     def _inverse_factor(self) -> Vector:
-        return np.triu(lapack.dtrtri(self._factor, lower=0)[0])
+        # LAPACK leaves the zeros below the diagonal of the factor where they are; likewise below.
+        return np.asarray(lapack.dtrtri(self._factor, lower=0)[0])
 
     @cached_property
     def covariance(self) -> Vector:
-        upper = np.triu(lapack.dpotri(self._factor, lower=0)[0])
-        return np.ascontiguousarray(upper + np.triu(upper, 1).T)
+        upper = np.asarray(lapack.dpotri(self._factor, lower=0)[0])
+        whole = upper + upper.T
+        whole[np.diag_indices_from(whole)] /= 2.0
+        return np.ascontiguousarray(whole)
 
     def _to_levels(self, coordinates: Vector) -> Vector:
         data = self.data

@@ -51,7 +51,7 @@ class SequentialLogit:
     three_way
         Three-way terms that one factor may have.
     nested
-        Subsamples that check the law on the sample itself; 0 to rely on other populations alone.
+        Subsamples that check the law on the sample itself; 0 for none, and the same answer.
     draws
         Draws of the parameters behind the intervals.
     """
@@ -93,7 +93,7 @@ class SequentialLogit:
             self.nested,
             len(orders),
             most_pairs=self.three_way,
-            rng=rng,
+            rng=rng.spawn(1)[0],  # so that the answer is the same without the check
             progress=progress,
         )
         unique = sample.table.uniques
