@@ -11,12 +11,13 @@ import keyhole
 from keyhole.errors import FitFailed, InputError
 from keyhole.population.sample import Sample
 from keyhole.risk.estimate import RiskAssessment
+from keyhole.validation import assessor as assessor_module
 from keyhole.validation import replicate as replicate_module
 from keyhole.validation.assessor import SHARED, assess
 from keyhole.validation.journal import Journal
 from keyhole.validation.measures import measure
 from keyhole.validation.replicate import Replicate, Trial, run_trial
-from keyhole.validation.runner import Workers, in_turn, run_trials
+from keyhole.validation.runner import Workers, by_fit, in_turn, run_trials
 
 from .people import people
 
@@ -146,6 +147,40 @@ def test_quick_models_and_first_replicates_come_first() -> None:
         ("one", 2),
         ("two", 2),
     ]
+
+
+def test_a_member_of_a_pool_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One fit answers for both, as two fits would; with other options it does not."""
+    fitted: list[str] = []
+
+    def noted(name: str, options: Mapping[str, object], sample: Sample, seed: int) -> RiskAssessment:
+        fitted.append(name)
+        return assess(name, options, sample, seed)
+
+    monkeypatch.setattr(replicate_module, "assess", noted)
+    pool = Trial("people", 600, 1, "auto", options=(("effort", "quick"),))
+    member = replace(pool, model="sequential-logit", options=())
+    journal = Journal(tmp_path / "journal.jsonl")
+    together = run_trials([member, pool], POPULATIONS, journal=journal)
+    assert fitted == ["auto"]
+    assert len(journal) == 2
+    assert list(together) == [member, pool]
+    assert timeless(together) == timeless(run_trials([member], POPULATIONS) | run_trials([pool], POPULATIONS))
+    assert together[member].processor_seconds > 0.0
+    other = replace(member, options=(("draws", 20),))
+    fitted.clear()
+    run_trials([pool, other], POPULATIONS, journal=Journal(journal.path))
+    assert fitted == ["sequential-logit"]
+    assert by_fit([pool, other, replace(member, seed=2)]) == [(pool,), (other,), (replace(member, seed=2),)]
+
+
+def test_a_member_that_the_pool_fits_otherwise_is_fitted_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assessor_module, "ALONE", {"sequential-logit": {"nested": 0, "draws": 30}})
+    pool = Trial("people", 600, 1, "auto", options=(("effort", "quick"),))
+    member = replace(pool, model="sequential-logit", options=())
+    together = run_trials([pool, member], POPULATIONS)
+    assert together[pool].tau1 != together[member].tau1
+    assert timeless(together)[member] == timeless(run_trials([member], POPULATIONS))[member]
 
 
 def test_measures_of_replicates_are_those_of_their_estimates() -> None:

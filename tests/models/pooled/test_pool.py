@@ -79,7 +79,7 @@ class ToyModel:
 def members(*shares: float) -> list[Member]:
     sample = typical_sample()
     return [
-        Member(ToyModel(f"toy-{place}"), Toy(sample, 1e-5 * (place + 1), -5.0), share, 0.0)
+        Member(ToyModel(f"toy-{place}"), Toy(sample, 1e-5 * (place + 1), -5.0), share)
         for place, share in enumerate(shares)
     ]
 
@@ -125,7 +125,7 @@ def test_doubts_about_the_leader_are_doubts_about_the_pool() -> None:
     doubtful, careful, sound = (Toy(sample, 1e-5, -5.0, verdict=v) for v in ("untrusted", "caution", "good"))
 
     def verdicts(first: Toy, second: Toy, share: float) -> list[str]:
-        pooled = [Member(ToyModel("one"), first, 1 - share, 0.0), Member(ToyModel("two"), second, share, 0.0)]
+        pooled = [Member(ToyModel("one"), first, 1 - share, 0.0), Member(ToyModel("two"), second, share)]
         return [check.verdict for check in diagnose(pooled, {}) if check.name.endswith("toy")]
 
     assert verdicts(doubtful, sound, 0.5) == ["untrusted", "good"]
@@ -139,7 +139,7 @@ def test_a_member_whose_checks_failed_has_no_say_and_the_leader_always_has() -> 
     better, worse = Toy(sample, 0.5, -5.0, verdict="untrusted"), Toy(sample, 0.1, -5.1)
     assert shares_of([worse, better], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
     assert shares_of([better, worse], sample, rng=np.random.default_rng(1)).tolist() == [1.0, 0.0]
-    pooled = [Member(ToyModel("one"), worse, 1.0, 0.0), Member(ToyModel("two"), better, 0.0, 0.0)]
+    pooled = [Member(ToyModel("one"), worse, 1.0, 0.0), Member(ToyModel("two"), better, 0.0)]
     assert "two had no say" in diagnose(pooled, {})[0].words
 
 
@@ -147,8 +147,8 @@ def test_the_record_is_that_of_the_leader_where_it_alone_has_a_say() -> None:
     sample = typical_sample()
     for share, kept in ((1.0, True), (0.6, False)):
         pooled = [
-            Member(ToyModel("one"), Recorded(sample, 1e-5, -5.0), share, 0.0),
-            Member(ToyModel("two"), Toy(sample, 1e-5, -5.0), 1 - share, 0.0),
+            Member(ToyModel("one"), Recorded(sample, 1e-5, -5.0), share),
+            Member(ToyModel("two"), Toy(sample, 1e-5, -5.0), 1 - share),
         ]
         assert (good_record(diagnose(pooled, {})) is not None) == kept
 
@@ -156,8 +156,8 @@ def test_the_record_is_that_of_the_leader_where_it_alone_has_a_say() -> None:
 def test_an_interruption_is_heard_whatever_the_share() -> None:
     sample = typical_sample()
     pooled = [
-        Member(ToyModel("one"), Toy(sample, 1e-5, -5.0), 1.0, 0.0),
-        Member(ToyModel("two"), Interrupted(sample, 1e-5, -5.0), 0.0, 0.0),
+        Member(ToyModel("one"), Toy(sample, 1e-5, -5.0), 1.0),
+        Member(ToyModel("two"), Interrupted(sample, 1e-5, -5.0), 0.0),
     ]
     endings = [check.value for check in diagnose(pooled, {}) if check.name == "ending"]
     assert endings == ["interrupted"]
@@ -236,6 +236,19 @@ def test_without_second_opinions_the_answer_is_the_same_to_the_digit(monkeypatch
     assert [len(fit.members) for fit in (with_it, without)] == [2, 1]
     taus = [risk_of_laws(fit.unsampled(), rng=np.random.default_rng(1))[:2] for fit in (with_it, without)]
     assert taus[0] == taus[1]
+
+
+def test_a_member_says_in_the_pool_what_it_says_alone() -> None:
+    """To the digit, given the same seed; and so does the pool where it is the only one."""
+    sample = typical_sample()
+    pool = assess_risk(model_named("auto", effort="quick"), sample, seed=5)
+    alone = assess_risk(model_named("sequential-logit"), sample, seed=5)
+    other = assess_risk(model_named("sequential-logit"), sample, seed=6)
+    for found in (pool, pool.members[0]):
+        assert (found.tau1, found.tau2) == (alone.tau1, alone.tau2)
+    assert alone.tau1 != other.tau1
+    assert pool.members[0].size_index == alone.size_index
+    assert pool.members[0].processor_seconds > 0.0
 
 
 def test_a_second_opinion_that_fails_is_no_doubt_about_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,6 +234,16 @@ def test_nested_subsamples_are_taken_where_they_can_speak(size: int, replicates:
     assert not found.extrapolated
 
 
+def test_subsamples_are_a_check_and_move_nothing() -> None:
+    sample = some_sample(2000, 40_000)
+    asked, unasked = (
+        fitted(sample, SequentialLogit(orders=1, three_way=0, nested=nested, draws=6)) for nested in (2, 0)
+    )
+    assert (asked.shift.nested is None, unasked.shift.nested is None) == (False, True)
+    for name in ("scores", "shifts", "units"):
+        np.testing.assert_array_equal(getattr(asked, name), getattr(unasked, name))
+
+
 def test_an_extrapolated_shift_says_so() -> None:
     for levels, size, seen in ((LEVELS, 1000, True), (LEVELS, 999, False), (LEVELS[:4], 1500, False)):
         sample = sample_of_codes(dependent_people(size, levels, rng=np.random.default_rng(3)), 40_000, levels)
