@@ -36,8 +36,9 @@ ZEROS = """Combinations that nobody in the population has, for a reason, declare
 """
 
 ORIGINS = """By the commit whose code made them. Options are those that are not the model's own: limits of
-chains, which would else have run for minutes on each sample, and of `auto` that models without a say are
-not run to their end: their answers are nowhere here.
+chains, which would else have run for minutes on each sample, and under which `auto` and the sequential
+logit say the same without what is shown beside it: models without a say, run to their end, and subsamples.
+Seconds are those of the machine in the row; a busy one takes several times as long.
 """
 
 

@@ -11,6 +11,7 @@ from keyhole.inference.fit import Fit
 from keyhole.models.catalogue import CATALOGUE
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import risk_of_laws
+from keyhole.risk.size_index_check import check_size_index
 from tests.models.samples import BY_LIKELIHOOD, SIZE_INDEX_ALONE, quick, sample_of, typical_sample
 
 
@@ -94,6 +95,13 @@ def test_tiny_samples_do_not_crash(name: str, counts: list[int]) -> None:
     tau1, tau2, _ = risk_of_laws(fit.unsampled(), rng=np.random.default_rng(0))
     assert 0 <= tau1.estimate <= tau2.estimate <= counts.count(1)
     assert np.isfinite([tau1.low, tau1.high, tau2.low, tau2.high]).all()
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_model_of_a_sample_is_held_against_its_size_index(name: str) -> None:
+    check = check_size_index(fitted(name, typical_sample()), rng=np.random.default_rng(0))
+    assert (check is None) is (name == "benedetti-franconi")
+    assert check is None or 0.0 <= check.misfit < np.inf
 
 
 @pytest.mark.parametrize("name", SIZE_INDEX_ALONE)

@@ -10,6 +10,9 @@ from keyhole.inference.gibbs import GibbsSampler, State
 from keyhole.population.sample import Sample
 from keyhole.table.contingency import ContingencyTable
 
+NEVER = 1e-12
+"""Probabilities below this are not followed to larger counts."""
+
 MOST_SAMPLES, FEWEST_SAMPLES, RECORDS = 10, 2, 2_000_000
 """Samples that are drawn: fewer where they are large, so that there are not many more records than these."""
 
@@ -30,6 +33,34 @@ def mean_cells(
         counts = another(rng)
         total += np.bincount(counts[counts < len(total)], minlength=len(total))
     return np.asarray(total[sizes] / samples)
+
+
+def poisson_cells(means: Vector, largest: int, worth: Vector | None = None) -> Vector:
+    """The expected number of cells with 1, 2, ..., ``largest`` records.
+
+    Parameters
+    ----------
+    worth
+        How many cells each stands for; 1 by default.
+
+    Examples
+    --------
+    >>> poisson_cells(np.array([1.0, 1.0]), 2).round(4).tolist()
+    [0.7358, 0.3679]
+    >>> poisson_cells(np.array([1.0]), 2, np.array([2.0])).round(4).tolist()
+    [0.7358, 0.3679]
+    """
+    there = means > 0
+    mean, each = means[there], None if worth is None else worth[there]
+    probability = mean * np.exp(-mean)
+    expected = np.zeros(largest)
+    for count in range(1, largest + 1):
+        expected[count - 1] = probability.sum() if each is None else each @ probability
+        # A cell may be too large to have few records, never too small to have one more than it could have had.
+        alive = (probability > NEVER) | (mean > count)
+        mean, probability = mean[alive], probability[alive] * mean[alive] / (count + 1)
+        each = None if each is None else each[alive]
+    return expected
 
 
 def redrawn_counts(sampler: GibbsSampler[State], sample: Sample, state: State, rng: Generator) -> IntVector:

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
+from keyhole.arrays import Vector
 from keyhole.models.lancaster import renormaliser as module
 from keyhole.models.lancaster.path import shrinkage_grid
 from keyhole.models.lancaster.renormaliser import Renormaliser, exact_renormaliser, renormalise
-from keyhole.models.lancaster.sampled import sampled_sums
+from keyhole.models.lancaster.sampled import sampled_size_index, sampled_sums
 from keyhole.population.sample import Sample
 from keyhole.progress import silent
 from tests.models.lancaster import twins
@@ -169,6 +171,31 @@ def test_sampled_sums_are_within_their_errors(order: int, zeros: bool) -> None:
     np.testing.assert_allclose(found.hole[some], truth.hole[some], rtol=0.3, atol=0.01)
     # A c that is wrong by a tenth is rejected.
     assert np.abs(found.positive - 1.1 * truth.value)[-1] > 4 * found.positive_error[-1]
+
+
+@pytest.mark.parametrize(("order", "zeros"), [(2, False), (2, True), (3, False)])
+def test_cells_of_other_samples_are_those_of_the_dense_law(order: int, zeros: bool) -> None:
+    sample = twins.sample_for(zeros)
+    margins, levels = twins.margins_of(sample, order)
+    q, S = twins.dense_law(twins.relative_frequencies(sample), order)
+    law = np.maximum(q * (1 + 0.5 * S), 0.0)
+    if zeros:
+        assert sample.zeros is not None
+        every = np.argwhere(np.ones(law.shape))
+        codes = np.stack([own[column] for own, column in zip(levels, every.T, strict=True)], axis=1)
+        law[sample.zeros.contains(codes).reshape(law.shape)] = 0.0
+    c = float(law.sum())
+    expected = poisson.pmf(np.arange(1, 4)[:, None], 2000 * law.ravel() / c).sum(axis=1)
+
+    def sampled(shrinkage: float, seed: int) -> Vector:
+        of, rng = (margins, levels, sample.zeros, shrinkage, c, 2000, 3), np.random.default_rng(seed)
+        return sampled_size_index(*of, cells=20_000, rng=rng)
+
+    found = np.array([sampled(0.5, seed) for seed in range(8)])
+    error = found.std(axis=0, ddof=1) / np.sqrt(8)
+    assert (error < 0.03 * expected).all()
+    assert np.abs((found.mean(axis=0) - expected) / error).max() < 5
+    assert np.abs((sampled(0.0, 9) - expected) / error).max() > 10
 
 
 def test_errors_of_sampled_sums_are_their_spread() -> None:

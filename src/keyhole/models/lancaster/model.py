@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath
@@ -16,6 +16,7 @@ from keyhole.models.lancaster.held_out import hold_out
 from keyhole.models.lancaster.margins import Margins
 from keyhole.models.lancaster.path import LancasterPath, shrinkage_grid
 from keyhole.models.lancaster.renormaliser import renormalise
+from keyhole.models.lancaster.sampled import sampled_size_index
 from keyhole.population.multinomial import MultinomialUnsampled
 from keyhole.population.sample import Sample
 from keyhole.population.weights import inclusion, pseudo_counts
@@ -23,6 +24,9 @@ from keyhole.progress import Progress, silent
 
 AUTOMATIC = "auto"
 """The shrinkage that leaves the choice to held-out records."""
+
+CELLS_OF_OTHERS = 200_000
+"""Cells that are sampled to say what other samples look like: f_1 to about 2%."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class LancasterAdditive:
         path = LancasterPath(grid, c, held_out, tau1, tau2, tau1_plain, tau2_plain, without)
         place = held_out.best() if given is None else path.place(given)
         probability = raw[place] / c.value[place]
-        return LancasterFit(sample, self.order, path, float(grid[place]), given is None, probability)
+        return LancasterFit(sample, self.order, margins, path, float(grid[place]), given is None, probability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,8 @@ class LancasterFit:
     ----------
     order
         2 or 3, the most keys that interact.
+    margins
+        What the law is made of.
     shrinkage_path
         What every lambda says.
     shrinkage
@@ -108,6 +114,7 @@ class LancasterFit:
 
     sample: Sample
     order: int
+    margins: Margins = field(repr=False)
     shrinkage_path: LancasterPath
     shrinkage: float
     automatic: bool
@@ -124,6 +131,15 @@ class LancasterFit:
     def unsampled(self) -> Iterator[MultinomialUnsampled]:
         """The law of the estimated probabilities."""
         yield unsampled_law(self.sample, self.probability)
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector:
+        """Cells with so many records each in another sample, estimated from sampled cells."""
+        _, levels = self.sample.table.dense()
+        path, largest = self.shrinkage_path, int(sizes.max())
+        c = float(path.renormaliser.value[path.place(self.shrinkage)])
+        law = self.margins, levels, self.sample.zeros, self.shrinkage, c
+        found = sampled_size_index(*law, self.sample.sample_size, largest, cells=CELLS_OF_OTHERS, rng=rng)
+        return np.asarray(found[sizes - 1])
 
     @cached_property
     def path(self) -> ModelPath:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import IntVector, Vector
-from keyhole.models.lancaster.margins import Margins, Subset
+from keyhole.arrays import IntVector, Mask, Vector
+from keyhole.inference.other_samples import poisson_cells
+from keyhole.models.lancaster.margins import Additive, Margins, Subset
 from keyhole.table.structural_zeros import StructuralZeros
 
 CELLS = 1_000_000
@@ -67,27 +68,73 @@ def sampled_sums(
     cells
         How many to sample, about.
     """
-    components: list[Subset] = margins.subsets(margins.order) or margins.subsets(2)
-    each = max(2, cells // (2 * max(len(components), 1)))
-    strata: list[tuple[Subset, int]] = [((), each * max(len(components), 1))]
-    strata += [(component, each) for component in components]
+    strata = _strata(margins, cells)
     size = sum(count for _, count in strata)
     mean, variance = np.zeros((2, 3, len(grid)))
     for component, count in strata:
         first, second = np.zeros((2, 3, len(grid)))
         for drawn in _draw_blocks(margins, component, count, rng):
             law = margins.at(drawn)
-            tilt = law.triples if margins.subsets(3) else law.pairs
-            values = _values(law.ratio(grid), 1.0 + 0.5 * tilt / max(len(components), 1))
-            if zeros is not None:
-                table_codes = np.stack([own[codes] for own, codes in zip(levels, drawn.T, strict=True)], axis=1)
-                values[:, :, zeros.contains(table_codes)] = 0.0
+            values = _values(law.ratio(grid), _density(margins, law))
+            values[:, :, ~_admissible(drawn, levels, zeros)] = 0.0
             first += values.sum(axis=2)
             second += (values**2).sum(axis=2)
         mean += first / size
         variance += count / (count - 1) * np.maximum(second - first**2 / count, 0.0) / size**2
     error = np.sqrt(variance)
     return SampledSums(mean[0], error[0], mean[1], error[1], mean[2], size)
+
+
+def sampled_size_index(
+    margins: Margins,
+    levels: Sequence[IntVector],
+    zeros: StructuralZeros | None,
+    shrinkage: float,
+    c: float,
+    records: int,
+    largest: int,
+    *,
+    cells: int,
+    rng: Generator,
+) -> Vector:
+    """The expected number of cells with 1, 2, ... of so many records from the law, each sampled cell worth 1 / g.
+
+    Parameters
+    ----------
+    c
+        The renormaliser at this shrinkage.
+    """
+    strata = _strata(margins, cells)
+    size = sum(count for _, count in strata)
+    expected = np.zeros(largest)
+    for component, count in strata:
+        for drawn in _draw_blocks(margins, component, count, rng):
+            law = margins.at(drawn)
+            mean = records * np.maximum(law.probability(shrinkage), 0.0) / c
+            mean[~_admissible(drawn, levels, zeros)] = 0.0
+            worth = 1.0 / (size * np.exp(law.log_independence) * _density(margins, law))
+            expected += poisson_cells(mean, largest, worth)
+    return expected
+
+
+def _strata(margins: Margins, cells: int) -> list[tuple[Subset, int]]:
+    """The components of the mixture and how many cells each gives: half of all come from independence."""
+    components = margins.subsets(margins.order) or margins.subsets(2)
+    each = max(2, cells // (2 * max(len(components), 1)))
+    return [((), each * max(len(components), 1)), *((component, each) for component in components)]
+
+
+def _density(margins: Margins, law: Additive) -> Vector:
+    """g / q: how much likelier a cell is to be sampled than under independence."""
+    components = margins.subsets(margins.order) or margins.subsets(2)
+    tilt = law.triples if margins.subsets(3) else law.pairs
+    return np.asarray(1.0 + 0.5 * tilt / max(len(components), 1))
+
+
+def _admissible(drawn: IntVector, levels: Sequence[IntVector], zeros: StructuralZeros | None) -> Mask:
+    if zeros is None:
+        return np.ones(len(drawn), dtype=np.bool_)
+    return ~zeros.contains(np.stack([own[codes] for own, codes in zip(levels, drawn.T, strict=True)], axis=1))
 
 
 def _values(ratio: Vector, density: Vector) -> Vector:

@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from keyhole.arrays import Vector
+from keyhole.arrays import IntVector, Vector
 from keyhole.errors import UnknownModel
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.model_path import ModelPath
+from keyhole.inference.other_samples import poisson_cells
 from keyhole.inference.track_record import TrackRecord, record_on
 from keyhole.models.loglinear.checks import warned
 from keyhole.models.loglinear.lasso import ON_THE_WAY, fit_lasso
@@ -183,6 +184,12 @@ class LassoFit:
         found = self.chosen.fitted
         mean = np.asarray(found.fitted[found.cells.occupied[self.sample.table.uniques]] * multiplier(self.sample))
         yield PoissonUnsampled(mean) if self.noise is None else PerturbedPoissonUnsampled(mean, self.noise)
+
+    def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector:
+        """Cells with so many records each in another sample; where cells stand for others, with these."""
+        found = self.chosen.fitted
+        each = np.ones(len(found.fitted)) if found.weights is None else found.weights
+        return np.asarray(poisson_cells(found.fitted / each, int(sizes.max()), each)[sizes - 1])
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

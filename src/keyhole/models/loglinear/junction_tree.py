@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
+from numpy.random import Generator
 
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.inference.formula import Generators
@@ -96,6 +97,26 @@ class TreeFit:
         inside = tuple(sorted(keys))
         margin = _sum_to(self.beliefs[home], self.tree.cliques[home], inside)
         return np.transpose(margin, [inside.index(key) for key in keys])
+
+    def draw(self, size: int, rng: Generator) -> IntVector:
+        """Records from the fitted law, as codes; each clique given the keys it shares with those before."""
+        drawn = np.zeros((size, 1 + max(key for clique in self.tree.cliques for key in clique)), dtype=np.int64)
+        for clique, shared, belief in zip(self.tree.cliques, self.tree.separators, self.beliefs, strict=True):
+            new = tuple(key for key in clique if key not in shared)
+            table = np.transpose(belief, [clique.index(key) for key in shared + new])
+            given, free = table.shape[: len(shared)], table.shape[len(shared) :]
+            row = np.zeros(size, dtype=np.int64)
+            if shared:
+                row = np.ravel_multi_index(tuple(drawn[:, shared].T), given)
+            # One row for each combination of the shared keys; edges run through all of them.
+            width = prod(free)
+            edges = np.concatenate([[0.0], np.cumsum(table.ravel())])
+            begin, end = edges[row * width], edges[(row + 1) * width]
+            place = np.searchsorted(edges, begin + rng.random(size) * (end - begin), side="right") - 1
+            # A uniform number next to one may be rounded to the edge, beyond which the next row begins.
+            place = np.clip(place - row * width, 0, width - 1)
+            drawn[:, new] = np.stack(np.unravel_index(place, free), axis=1)
+        return drawn
 
 
 def fit_tree(

@@ -11,14 +11,15 @@ from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.inference.formula import Generators
+from keyhole.inference.other_samples import poisson_cells
 from keyhole.models.loglinear.cells import Cells
 from keyhole.models.loglinear.closed_form import fit_closed_form
 from keyhole.models.loglinear.estimation_error import estimation_error
 from keyhole.models.loglinear.existence import Existence, existence
 from keyhole.models.loglinear.graph import decomposition
 from keyhole.models.loglinear.ipf import Fitted, fit_margins
-from keyhole.models.loglinear.junction_tree import fit_tree, tree_entries
-from keyhole.models.loglinear.other_samples import decomposable_cells, poisson_cells
+from keyhole.models.loglinear.junction_tree import TreeFit, fit_tree, tree_entries
+from keyhole.models.loglinear.other_samples import decomposable_cells, tree_cells
 from keyhole.population.perturbed_poisson import PerturbedPoissonUnsampled
 from keyhole.population.poisson import PoissonUnsampled
 from keyhole.population.sample import Sample
@@ -76,6 +77,8 @@ class Means:
         Whether the maximum of the likelihood is reached; not if entries are empty.
     expected
         Cells with 1, 2, ... records that another sample would have; None where cells were not visited.
+    walked
+        The fit on the junction tree, if there is one.
     """
 
     sample: Sample
@@ -91,13 +94,16 @@ class Means:
     empty: int
     existence: Existence
     expected: Vector | None = field(default=None, repr=False)
+    walked: TreeFit | None = field(default=None, repr=False)
 
     def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
-        """Cells with so many records each in another sample; None with weights, and where nobody worked it out."""
+        """Cells with so many records each in another sample; None with weights."""
         if weights_differ(self.sample):
             return None
         if self.expected is not None:
             return np.asarray(self.expected[sizes - 1])
+        if self.walked is not None:
+            return tree_cells(self.sample, self.walked, sizes, rng)
         tree = decomposition(self.generators) if self.way == "closed form" else None
         return None if tree is None else decomposable_cells(self.sample, tree, sizes, rng)
 
@@ -164,6 +170,7 @@ def fit_means(
                 None,
                 empty,
                 "does not exist" if empty else "not known",
+                walked=walked,
             )
     cells = Cells.of(sample, generators, progress=progress)
     found = fit_margins(

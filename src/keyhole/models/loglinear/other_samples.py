@@ -1,8 +1,9 @@
 r"""How many cells of another sample from a fitted log-linear model would hold one record, two, ...
 
-On visited cells with means m the expected numbers are sums of Poisson probabilities. For a decomposable model no
-cell is visited: its maximum likelihood law is that of a record whose cliques are copied, one after the other, from
-random records of the sample that agree with what was copied before.
+On visited cells with means m the expected numbers are sums of Poisson probabilities (`poisson_cells`). For a
+decomposable model no cell is visited: its maximum likelihood law is that of a record whose cliques are copied, one
+after the other, from random records of the sample that agree with what was copied before. On a junction tree the
+cliques are drawn from the fitted tables instead.
 """
 
 from typing import Literal
@@ -13,32 +14,11 @@ from numpy.random import Generator
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.inference.other_samples import mean_cells
 from keyhole.models.loglinear.graph import Decomposition
+from keyhole.models.loglinear.junction_tree import TreeFit
 from keyhole.population.sample import Sample
 from keyhole.table.packing import Packing, rank_rows
 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
-
-NEVER = 1e-12
-"""Probabilities below this are not followed to larger counts."""
-
-
-def poisson_cells(means: Vector, largest: int) -> Vector:
-    """The expected number of cells with 1, 2, ..., ``largest`` records.
-
-    Examples
-    --------
-    >>> poisson_cells(np.array([1.0, 1.0]), 2).round(4).tolist()
-    [0.7358, 0.3679]
-    """
-    mean = means[means > 0]
-    probability = mean * np.exp(-mean)
-    expected = np.zeros(largest)
-    for count in range(1, largest + 1):
-        expected[count - 1] = probability.sum()
-        # A cell may be too large to have few records, never too small to have one more than it could have had.
-        alive = (probability > NEVER) | (mean > count)
-        mean, probability = mean[alive], probability[alive] * mean[alive] / (count + 1)
-    return expected
 
 
 def decomposable_cells(sample: Sample, tree: Decomposition, sizes: IntVector, rng: Generator) -> Vector:
@@ -50,6 +30,18 @@ def decomposable_cells(sample: Sample, tree: Decomposition, sizes: IntVector, rn
     def another(own: Generator) -> IntVector:
         packed = Packing(shape).pack(copied_by_cliques(tree, records, shape, own))
         counts: IntVector = np.bincount(rank_rows(packed)[1])
+        return counts
+
+    return mean_cells(another, sizes, sample.sample_size, rng)
+
+
+def tree_cells(sample: Sample, fit: TreeFit, sizes: IntVector, rng: Generator) -> Vector:
+    """The mean number of cells with so many records each, over samples from a model on a junction tree."""
+    _, levels = sample.table.dense()
+    packing = Packing(tuple(map(len, levels)))
+
+    def another(own: Generator) -> IntVector:
+        counts: IntVector = np.bincount(rank_rows(packing.pack(fit.draw(sample.sample_size, own)))[1])
         return counts
 
     return mean_cells(another, sizes, sample.sample_size, rng)
