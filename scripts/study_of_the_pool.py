@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, is_here, read_population, sampled
 
+from keyhole.inference.elapsed import Elapsed
 from keyhole.inference.fit import ScoresRecords
 from keyhole.inference.stacking import stacking_weights
 from keyhole.inference.threads import own_threads_only
@@ -40,7 +41,7 @@ def main() -> None:
                 rng = stream(seed, "auto")
                 with own_threads_only():
                     fit = Pooled().fit(sample, rng=rng)
-                    pool = assess_fit(Pooled(), fit, 0.0, seed=seed, rng=rng)
+                    pool = assess_fit(Pooled(), fit, Elapsed(), seed=seed)
                 taus = np.array([[one.tau1.estimate, one.tau2.estimate] for one in (*pool.members, pool)])
                 scores = [one.fit.log_by_cell for one in fit.members if isinstance(one.fit, ScoresRecords)]
                 share = stacking_weights(np.array(scores), sample.table.counts)

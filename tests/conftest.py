@@ -1,9 +1,14 @@
-"""What holds for every test: no network, and real data only where it is present."""
+"""What holds for every test: no network, linear algebra in one thread, and real data only where it is present."""
 
+import os
 import socket
 from pathlib import Path
 
 import pytest
+
+# Before NumPy is imported: tests run side by side, and threads of its linear algebra beside those of models wait for
+# each other by turning round and round. Models are guarded against that where they are assessed, not where fitted.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -23,15 +23,21 @@ def stream(seed: int, purpose: str) -> Generator:
     return np.random.default_rng(SeedSequence(seed, spawn_key=(crc32(purpose.encode()),)))
 
 
-def stream_beside(rng: Generator, purpose: str) -> Generator:
-    """The stream that `stream` gives for another purpose with the seed of this one.
+def stream_beside(rng: Generator, of: str, purpose: str) -> Generator:
+    """What `stream` gives for another purpose with the seed of this one; of another generator, one of its own.
 
     Examples
     --------
-    >>> bool(stream_beside(stream(7, "auto"), "pitman").random() == stream(7, "pitman").random())
+    >>> auto = stream(7, "auto")
+    >>> bool(stream_beside(auto, "auto", "pitman").random() == stream(7, "pitman").random())
     True
+    >>> one, two = (stream_beside(own, "auto", "pitman") for own in np.random.default_rng(7).spawn(2))
+    >>> bool(one.random() == two.random())
+    False
     """
     seeds = rng.bit_generator.seed_seq
     assert isinstance(seeds, SeedSequence)
-    key = (*seeds.spawn_key[:-1], crc32(purpose.encode()))
-    return np.random.default_rng(SeedSequence(seeds.entropy, spawn_key=key))
+    before = seeds.spawn_key
+    if before[-1:] == (crc32(of.encode()),):
+        before = before[:-1]
+    return np.random.default_rng(SeedSequence(seeds.entropy, spawn_key=(*before, crc32(purpose.encode()))))

@@ -249,6 +249,11 @@ def test_a_member_says_in_the_pool_what_it_says_alone() -> None:
     assert alone.tau1 != other.tau1
     assert pool.members[0].size_index == alone.size_index
     assert pool.members[0].processor_seconds > 0.0
+    # Without what is shown beside it the model is still the one that was checked on real populations.
+    unchecked = assess_risk(model_named("sequential-logit", nested=0), sample, seed=5)
+    assert (unchecked.tau1, unchecked.record) == (alone.tau1, alone.record)
+    assert alone.record is not None
+    assert assess_risk(model_named("sequential-logit", nested=0, draws=100), sample, seed=5).record is None
 
 
 def test_a_second_opinion_that_fails_is_no_doubt_about_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:

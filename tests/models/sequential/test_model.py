@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import special
 
 from keyhole.errors import DisclosureRiskError
 from keyhole.inference.dependence import Dependence
@@ -12,7 +13,7 @@ from keyhole.inference.fit import Diagnostic
 from keyhole.models.sequential import shift as module
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.checks import ByOrder, diagnose, record_at
-from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit
+from keyhole.models.sequential.model import SequentialLogit, SequentialLogitFit, _stratified
 from keyhole.models.sequential.observed import Observed
 from keyhole.models.sequential.scatter import Scatter
 from keyhole.models.sequential.shift import (
@@ -232,6 +233,20 @@ def test_nested_subsamples_are_taken_where_they_can_speak(size: int, replicates:
     assert found.mean == expected_shift(6, size)
     assert found.deviation >= PRIOR_DEVIATION
     assert not found.extrapolated
+
+
+def test_ends_of_intervals_are_not_left_to_chance() -> None:
+    """What all cells share is spread evenly over the laws, several for each draw of the parameters."""
+    for size in (7, 800):
+        spread = _stratified(size, np.random.default_rng(1))
+        cuts = np.sort(special.ndtr(spread)) * size
+        assert ((cuts >= np.arange(size) - 0.51) & (cuts <= np.arange(size) + 1.51)).all()
+        assert spread.mean() == pytest.approx(0.0, abs=1e-12)
+    assert spread.std() == pytest.approx(1.0, abs=0.01)
+    assert abs(np.corrcoef(spread, np.arange(size))[0, 1]) < 0.15
+    fit = fitted(some_sample(900, 20_000), SequentialLogit(orders=1, nested=0, draws=20))
+    assert len(list(fit.unsampled())) == len(fit.shifts) == len(fit.units) == 4 * len(fit.scores)
+    assert fit.effective_draws == len(fit.scores) == 20
 
 
 def test_subsamples_are_a_check_and_move_nothing() -> None:

@@ -102,7 +102,7 @@ class Pooled:
                     fit = self._trial(model, fitted[0][1], behind, rng=rng, progress=progress)
                 if fit is None and (self.second_opinion or model.name not in behind):
                     # Each says what it says alone.
-                    fit = model.fit(sample, rng=stream_beside(rng, model.name), progress=progress)
+                    fit = model.fit(sample, rng=stream_beside(rng, self.name, model.name), progress=progress)
             except FitFailed as failure:
                 if model.name == LEADER:
                     raise
@@ -126,7 +126,7 @@ class Pooled:
 
         Chains that have not met look better than they are, so that one which is far behind will stay there.
         """
-        own = stream_beside(rng, f"{model.name} trial")
+        own = stream_beside(rng, self.name, f"{model.name} trial")
         shorter: Any = replace(model, most_sweeps=TRIAL_SWEEPS[self.effort])  # type: ignore[type-var]
         found: Fit = shorter.fit(leader.sample, rng=own, progress=progress)
         if any(check.value == INTERRUPTED for check in found.diagnostics):

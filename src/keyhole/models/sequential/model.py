@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy import special
 
 from keyhole.arrays import Codes, IntVector, Vector
 from keyhole.errors import UnknownModel
@@ -35,6 +36,9 @@ from keyhole.table.contingency import ContingencyTable
 MOST_ORDERS = 5
 FEWEST_DRAWS, DRAWN_SCORES = 60, 40_000_000
 """Parameter draws are fewer when uniques are very many, never fewer than the first; 4 bytes each."""
+
+LAWS_PER_DRAW, DRAWN_LAWS = 4, 20_000_000
+"""Draws of shift and scatter for each of them, fewer when there are more probabilities than this in all."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,10 @@ class SequentialLogit:
         unique = sample.table.uniques
         draws = int(np.clip(DRAWN_SCORES // max(len(unique), 1), min(FEWEST_DRAWS, self.draws), self.draws))
         scores = joint_scores(laws, unique, draws, rng)
-        shifts = shift.mean + shift.deviation * _symmetric(len(scores), rng)
-        units = UNIT * np.exp(UNIT_DEVIATION * _symmetric(len(scores), rng))
-        standard = self == SequentialLogit()
+        size = len(scores) * int(np.clip(DRAWN_LAWS // max(scores.size, 1), 1, LAWS_PER_DRAW))
+        shifts = shift.mean + shift.deviation * _stratified(size, rng)
+        units = UNIT * np.exp(UNIT_DEVIATION * _stratified(size, rng))
+        standard = replace(self, nested=SequentialLogit.nested) == SequentialLogit()
         return SequentialLogitFit(sample, observed, tuple(laws), shift, scores, shifts, units, standard)
 
     def _fit_orders(
@@ -149,10 +154,8 @@ class SequentialLogitFit:
         By how much every log p may be off.
     scores
         Standard normal scores of log p (draws, uniques).
-    shifts
-        The shift of each draw.
-    units
-        The unit of the scatter of each draw.
+    shifts, units
+        The shift of each law and the unit of its scatter, several for each draw.
     standard
         Whether the settings are those that were checked on real populations.
     """
@@ -171,8 +174,9 @@ class SequentialLogitFit:
         return ""
 
     @property
-    def effective_draws(self) -> None:
-        return None
+    def effective_draws(self) -> float:
+        """Of the parameters; laws that share one differ in shift and scatter alone."""
+        return float(len(self.scores))
 
     @cached_property
     def posterior(self) -> CellPosterior:
@@ -205,9 +209,13 @@ class SequentialLogitFit:
         return people * chance, people * (1.0 - chance)
 
     def unsampled(self) -> Iterator[NegativeBinomialUnsampled]:
-        """One law per draw of the parameters, of the shift and of the scatter."""
-        for scores, shift, unit in zip(self.scores, self.shifts, self.units, strict=True):
-            yield Scatter(unit).unsampled(self.posterior.log_draw(scores) + shift, *self.sides)
+        """Each draw of the parameters with several of the shift and of the scatter."""
+        each = len(self.shifts) // max(len(self.scores), 1)
+        for place, scores in enumerate(self.scores):
+            log_p = self.posterior.log_draw(scores)
+            own = slice(place * each, (place + 1) * each)
+            for shift, unit in zip(self.shifts[own], self.units[own], strict=True):
+                yield Scatter(unit).unsampled(log_p + shift, *self.sides)
 
     def mean_match_all(self) -> Vector:
         """E(1/F | f) of each occupied cell; of cells with several records at the mean of shift and scatter.
@@ -295,8 +303,11 @@ class SequentialLogitFit:
         return np.stack(columns, axis=1)
 
 
-def _symmetric(size: int, rng: Generator) -> Vector:
-    """Standard normal numbers with both signs, in an order of their own."""
-    half = rng.standard_normal((size + 1) // 2)
-    both = np.concatenate([half, -half])[:size]
-    return np.asarray(rng.permutation(both))
+def _stratified(size: int, rng: Generator) -> Vector:
+    """Standard normal numbers with both signs, one in each of as many equally likely parts, in any order.
+
+    What all cells share makes most of the interval of tau, whose ends are then hardly left to chance.
+    """
+    below = np.arange(size // 2)
+    half = special.ndtri((below + rng.random(len(below))) / max(size, 1))
+    return rng.permutation(np.concatenate([half, -half, np.zeros(size % 2)]))
