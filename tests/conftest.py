@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-# Before NumPy is imported: tests run side by side, and threads of its linear algebra beside those of models wait for
-# each other by turning round and round. Models are guarded against that where they are assessed, not where fitted.
+# Before NumPy is imported. Tests run side by side, and threads of its linear algebra beside those of models wait
+# for each other by turning round and round; models are guarded where they are assessed, not where they are fitted.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

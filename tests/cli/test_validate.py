@@ -168,6 +168,21 @@ def test_the_time_runs_out(keyhole: Keyhole, survey: Path) -> None:
     )
 
 
+def test_what_a_folder_knows_already_is_told(keyhole: Keyhole, survey: Path) -> None:
+    """Before the time of a first fit too; and that results of other samples are replaced."""
+    both = ("validate", survey, *CHEAP, "--sample-size", "200", "--out", "made")
+    assert "are taken from" not in keyhole(*both, "--replicates", "2", "--max-seconds", "0").err
+    assert Path("made/journal.jsonl").stat().st_size == 0
+    assert keyhole(*both, "--replicates", "2").status == 0
+    again = keyhole(*both, "--replicates", "3").err
+    assert "4 of 6 fits are taken from made." in again
+    assert "of other models" not in again
+    other = keyhole(*both, "--replicates", "1", "--design", "bernoulli").err
+    assert "made holds 6 fits of other models, samples or options" in other
+    assert "are taken from" not in other
+    assert keyhole(*both, "--replicates", "3", "--quiet").err == ""
+
+
 def test_samples_without_uniques_have_their_report(keyhole: Keyhole, survey: Path) -> None:
     asked = ("--keys", "sex", "--models", "two-way", "--jobs", "1", "--sample-size", "300", "--replicates", "2")
     ran = keyhole("validate", survey, *asked, "--out", "made")

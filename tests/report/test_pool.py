@@ -44,7 +44,7 @@ def test_beside_a_pool_without_a_record_others_without_one_do_not_count() -> Non
     assert set(models_that_count(comparison, pool)) == {"pool"}
     words = agreement(comparison, pool)
     assert "The other model, other (" in words
-    assert "no record on real populations like that of first, and no weight" in words
+    assert "did worse on real populations than first, or were never tried there" in words
 
 
 def test_a_member_without_a_say_raises_no_alarm_of_its_own() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from keyhole.keys.variable import KeyVariable
 from keyhole.models.catalogue import CATALOGUE
 from keyhole.report.json_result import to_text
-from keyhole.report.validation_content import ValidationReport, compose_validation, keeps_level
+from keyhole.report.validation_content import TOO_FEW, ValidationReport, compose_validation, keeps_level
 from keyhole.report.validation_html import render_validation_html
 from keyhole.report.validation_json import validation_json
 from keyhole.report.validation_pictures import MOST_PANELS
@@ -112,11 +112,13 @@ def test_the_headline_names_the_size_of_its_error_and_doubts_have_a_reason() -> 
     doubt = replace(replicate(1, 0.02), status="not-converged", verdict="R-hat is 1.3.")
     results = {**small.results, **more, Trial(EVERYBODY, 500, 1, "two-way"): doubt}
     content = composed(replace(small, study=study, results=results, planned=len(results)))
-    assert content.headline.startswith("two-way came nearest: median error of tau1")
-    assert "with 900 records, " in content.headline
+    assert re.match(r"two-way came nearest: median error of tau1 \d.*% with 500 records and 3", content.headline)
+    assert "% with 900 records; 6 of 6 intervals" in content.headline
     assert "3 samples each of 500 and 900 records, " in content.summary[0]
     assert any("not to be trusted" in words for words in content.summary)
-    assert "two-way, n = 500: 1 fit not to be trusted; the first: R-hat is 1.3." in content.failures
+    assert content.doubts == ("two-way, n = 500: 1 fit; the first: R-hat is 1.3.",)
+    assert content.failures == ()
+    assert "Fits not to be trusted, and in all measures" in render_validation_html(content)
 
 
 def test_many_samples_judge_intervals() -> None:
@@ -129,7 +131,9 @@ def test_models_are_told_from_the_nearest_to_the_one_that_failed() -> None:
     assert [line.model for line in content.sizes[0].lines] == ["two-way", "zayatz", "ewens", "pitman"]
     assert content.headline.startswith("two-way came nearest")
     assert "3 of 3 intervals held" in content.headline
-    assert content.sizes[0].summary.endswith("So few samples do not judge intervals.")
+    assert content.sizes[0].summary.endswith(TOO_FEW)
+    truth = float(content.sizes[0].lines[0].tau1.truth)  # type: ignore[union-attr]
+    assert content.sizes[0].summary.startswith(f"On average {truth:.1f} records were unique in the population")
     assert "3 fits failed and are in no measure." in content.summary
     page = Page(render_validation_html(content))
     assert "script" not in page.tags
@@ -152,8 +156,32 @@ def test_fits_that_did_not_converge_are_named() -> None:
         for trial, one in whole.results.items()
     }
     content = composed(replace(whole, results=some))
-    assert "in all measures: two-way 3." in " ".join(summary(content, 80).split())
+    assert "in all measures: two-way, n = 500: 3 fits" in " ".join(summary(content, 80).split())
     assert "3 (3 not converged)" in Page(render_validation_html(content)).text
+
+
+def test_where_no_model_is_near_nobody_wins() -> None:
+    """Models come in the order of what their sentence says; a third of the truth is as far as three times it."""
+    content = composed(validation({"ewens": -0.9, "pitman": 1.8}))
+    assert content.headline.startswith("No model came near; pitman did best: median error of tau1 1")
+    assert re.search(
+        r"did best: half of its errors were between \+1\d\d% and \+\d+% of tau1", content.sizes[0].summary
+    )
+    assert composed(validation({"pitman": 0.3})).sizes[0].summary.count("pitman came nearest") == 1
+
+
+def test_models_that_were_not_begun_are_named() -> None:
+    whole = validation({"two-way": 0.02, "ewens": 0.1})
+    some = {trial: one for trial, one in whole.results.items() if trial.model == "two-way"}
+    assert "Not begun: ewens." in composed(replace(whole, results=some)).summary
+    assert not any("Not begun" in words for words in composed(replace(whole, planned=40)).summary)
+
+
+def test_a_member_that_its_pool_answered_for_took_no_time_of_its_own() -> None:
+    both, alone = (
+        composed(validation(dict.fromkeys(names, 0.1))) for names in (("auto", "sequential-logit"), ("auto",))
+    )
+    assert both.seconds == alone.seconds == pytest.approx(4.5)
 
 
 def test_what_is_not_there_is_said() -> None:

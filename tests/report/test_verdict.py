@@ -83,7 +83,7 @@ def test_one_unique_record_is_spoken_of_in_the_singular(compared: Any, sample: S
     lonely = replace(sample, table=replace(sample.table, counts=counts))
     report = report_of(compared(toy(mean=0.1), on=lonely))
     assert "1 (0.1%) is unique on" in told(report)
-    assert "(0.1%) is probably unique in the population." in report.verdict.headline
+    assert "(0.1%) is expected to be unique in the population." in report.verdict.headline
     assert "alike" not in told(report)
 
 
@@ -287,7 +287,7 @@ def test_a_good_record_takes_the_perhaps_out_of_the_verdict(compared: Any, toy: 
     report = report_of(compared(toy("proven", mean=1.0, uneven=True, admits=(GOOD,)), toy("b", mean=9.0)))
     assert report.recommended == "proven"
     assert report.verdict.headline.startswith("About ")
-    assert report.verdict.headline.endswith("probably unique in the population.")
+    assert report.verdict.headline.endswith("expected to be unique in the population.")
     assert "erhaps" not in told(report)
     assert "rough guide" not in told(report)
     assert "17 of 18 intervals covered the truth" in point(report, "How far to believe it")
@@ -301,7 +301,7 @@ def test_beside_a_good_record_the_others_do_not_count(compared: Any, toy: Any) -
     assert "disagree" not in told(report)
     low, high = (f"{model.model} ({rounded(model.tau1.estimate)})" for model in report.models[1:])
     words = point(report, "How far models agree")
-    assert words.startswith(f"The other models, {low} and {high}, have no record on real populations like")
+    assert words.startswith(f"The other models, {low} and {high}, did worse on real populations than")
     without = report_of(compared(toy("proven", mean=1.0), *others))
     assert without.verdict.apart
 

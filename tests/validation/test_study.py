@@ -68,3 +68,18 @@ def test_options_go_to_the_models_that_have_them() -> None:
     with pytest.raises(InputError, match="at least one"):
         Study((), ("pitman",))
     assert {trial.model for trial in Study((10,), ("all",), replicates=1).trials()} == set(CATALOGUE)
+
+
+def test_what_cannot_be_drawn_or_told_is_refused_before_any_work() -> None:
+    everybody = people(600)
+    for size in (601, 0):
+        with pytest.raises(InputError, match=f"A sample of {size} records"):
+            validate(Study((300, size), ("pitman",), replicates=1), everybody)
+    with pytest.raises(InputError, match="generators must be a text or a number, found list"):
+        Study((300,), ("loglinear",), options={"generators": ["A*B"]})
+
+
+def test_a_size_that_is_asked_for_twice_counts_once() -> None:
+    found = validate(Study((300, 200, 300), ("benedetti-franconi",), replicates=2), people(600))
+    assert found.study.sizes == (200, 300)
+    assert (found.planned, found.complete, found.status) == (4, True, "ok")

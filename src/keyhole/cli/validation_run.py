@@ -15,7 +15,7 @@ from keyhole.errors import DisclosureRiskWarning, InputError
 from keyhole.validation.designs import Design
 from keyhole.validation.in_words import ending_in_words
 from keyhole.validation.journal import Journal
-from keyhole.validation.population import LoadedPopulation, load_population
+from keyhole.validation.population import KnownPopulation, LoadedPopulation, load_population
 from keyhole.validation.replicate import Replicate, Trial
 from keyhole.validation.runner import Ended, Workers, nobody
 from keyhole.validation.sizes import sample_sizes
@@ -98,11 +98,14 @@ def run_validation(asked: Asked, workers: Workers, destination: Destination, *, 
         from keyhole.report.writing import private_folder
 
         journal = Journal(private_folder(destination.folder) / JOURNAL)
+        journal.begin()
         if len(journal) and not journal.knows(people.digest):
             raise InputError(
                 f"The folder {str(destination.folder)!r} holds a validation on another population, or with other "
                 "keys or strata; choose another folder."
             )
+    if journal is not None and not destination.quiet:
+        _tell_what_is_known(study, people, journal)
     try:
         with _telling(destination.quiet) as ended:
             found = validate(study, people, journal=journal, workers=workers, ended=ended)
@@ -126,6 +129,20 @@ def _load(asked: Asked) -> tuple[LoadedPopulation, tuple[str, ...]]:
     if loaded.dropped:
         told.append(f"{loaded.dropped:,} records have a missing key and were dropped from the population.")
     return loaded, tuple(told)
+
+
+def _tell_what_is_known(study: Study, people: KnownPopulation, journal: Journal) -> None:
+    """That fits are taken from the folder, and that what it said of others is replaced."""
+    keys = [trial.key(people) for trial in study.trials()]
+    known = sum(journal.get(key) is not None for key in keys)
+    if known:
+        print(f"{known:,} of {len(keys):,} fits are taken from {journal.path.parent}.", file=sys.stderr)
+    if len(journal) > known:
+        print(
+            f"{journal.path.parent} holds {len(journal) - known:,} fits of other models, samples or options: they "
+            "stay in its journal, and its results are replaced by those of this run.",
+            file=sys.stderr,
+        )
 
 
 @contextmanager

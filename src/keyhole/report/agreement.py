@@ -120,10 +120,10 @@ def _beside_a_record(
         words.append(_spread(estimates, f"The {len(estimates)} models with a good record"))
     if aside:
         others, have = ("The other model", "has") if len(aside) == 1 else ("The other models", "have")
+        first = clean(chosen.model if chosen.record is not None else chosen.members[0].model)
         words.append(
-            f"{others}, {_named(aside)}, {have} no record on real populations like that of "
-            f"{clean(chosen.model if chosen.record is not None else chosen.members[0].model)}, and no weight in "
-            "this verdict."
+            f"{others}, {_named(aside)}, did worse on real populations than {first}, or were never tried there "
+            f"with such settings, and {have} no weight in this verdict."
         )
     return " ".join(words)
 

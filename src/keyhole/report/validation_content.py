@@ -9,7 +9,8 @@ import numpy as np
 from scipy.stats import binom
 
 from keyhole.report.provenance import PACKAGES, _versions
-from keyhole.report.words import clean, count, duration, listed, percent, plural, without_secrets
+from keyhole.report.words import clean, count, duration, listed, plural, without_secrets
+from keyhole.validation.assessor import ANSWERED
 from keyhole.validation.measures import Measures, TauMeasures
 from keyhole.validation.study import Validation
 
@@ -93,6 +94,7 @@ class ValidationReport:
     seeds: tuple[int, int]
     complete: bool
     failures: tuple[str, ...]
+    doubts: tuple[str, ...]
     warnings: tuple[str, ...]
     seconds: float
     when: datetime
@@ -123,8 +125,9 @@ def compose_validation(
         seeds=(study.seed, study.seed + study.replicates - 1),
         complete=found.complete,
         failures=_failures(measures),
+        doubts=_doubts(measures),
         warnings=tuple(map(clean, warnings)),
-        seconds=sum(one.total_seconds for one in measures),
+        seconds=_seconds(measures),
         when=when or datetime.now(UTC),
         versions=_versions((*PACKAGES, "joblib")),
     )
@@ -132,6 +135,14 @@ def compose_validation(
 
 ENOUGH = 20
 """Samples from which words judge intervals."""
+
+TOO_FEW = (
+    "So few samples do not rank models that are close to each other, nor show that intervals hold; ! marks those "
+    "that failed too often already."
+)
+
+NEAR = 1.5
+"""A factor of the truth within which half of a model's estimates must be for it to have come near."""
 
 
 def keeps_level(coverage: float, replicates: int, level: float = LEVEL) -> bool:
@@ -150,10 +161,10 @@ def by_size(measures: Sequence[Measures]) -> BySize:
     ordered = sorted(measures, key=_far)
     nearest = next((one for one in ordered if one.tau1 is not None), None)
     kept = [one.model for one in ordered if _keeps(one)]
-    words = [] if nearest is None else [_nearest(nearest)]
+    words = [] if nearest is None else [_truth(nearest), _nearest(nearest)]
     estimated = [one for one in ordered if one.tau1 is not None]
     fewest = min((one.replicates - one.failed for one in estimated), default=0)
-    words.append(_kept(kept, len(estimated)) if fewest >= ENOUGH else "So few samples do not judge intervals.")
+    words.append(_kept(kept, len(estimated)) if fewest >= ENOUGH else TOO_FEW)
     return BySize(measures[0].size, " ".join(words), tuple(map(_line, ordered)))
 
 
@@ -205,20 +216,29 @@ def _keeps(one: Measures) -> bool:
     return all(tau is not None and keeps_level(tau.coverage, number) for tau in taus)
 
 
+def _truth(one: Measures) -> str:
+    if one.tau1 is None or one.tau2 is None:
+        return ""
+    tau1, tau2 = _tau(one.tau1, 1).truth, _tau(one.tau2, 1).truth
+    return f"On average {tau1} records were unique in the population, and {tau2} matches would have been right."
+
+
 def _nearest(one: Measures) -> str:
+    """The nearest model, and between which errors half of its estimates were: models are ordered by these."""
     if one.tau1 is None or one.tau2 is None:
         return ""
     if not isfinite(one.tau1.median_abs_relative_error):
         return f"{one.model} came nearest; nobody is unique in the population in most samples."
-    return (
-        f"{one.model} came nearest: half of its errors of tau1 were within "
-        f"{_within(one.tau1)}, of tau2 within {_within(one.tau2)}."
-    )
+    start = _came(one.model, near=_far(one)[2] <= np.log(NEAR))
+    return f"{start}: half of its errors were between {_between(one.tau1)} of tau1, {_between(one.tau2)} of tau2."
 
 
-def _within(tau: TauMeasures) -> str:
-    error = tau.median_abs_relative_error
-    return percent(error) if error < 1 else signed(error).removeprefix("+")
+def _came(model: str, *, near: bool) -> str:
+    return f"{model} came nearest" if near else f"No model came near; {model} did best"
+
+
+def _between(tau: TauMeasures) -> str:
+    return f"{signed(tau.errors[1])} and {signed(tau.errors[3])}"
 
 
 def _kept(models: Sequence[str], fitted: int) -> str:
@@ -242,20 +262,31 @@ def _headline(measures: Sequence[Measures]) -> str:
     own = [one for one in measures if one.model == best and one.tau1 is not None]
     covered = sum(round(one.tau1.coverage * (one.replicates - one.failed)) for one in own if one.tau1)
     number = sum(one.replicates - one.failed for one in own)
-    start = best if len(worst) == 1 else f"{best} came nearest"
-    share = fitted[best].median_abs_relative_error
-    error = f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+    near = _far(worst[best])[2] <= np.log(NEAR) or not isfinite(fitted[best].median_abs_relative_error)
+    start = best if len(worst) == 1 else _came(best, near=near)
     told = (
-        f"median error of tau1 {error}"
-        if isfinite(share)
+        f"median error of tau1 {listed([_off(one, alone=len(own) == 1) for one in own])}"
+        if isfinite(fitted[best].median_abs_relative_error)
         else f"tau1 off by {fitted[best].rmse:.1f} (root mean square)"
     )
-    where = f" with {count(worst[best].size)} records" if len(own) > 1 else ""
     failed = sum(one.failed for one in own)
     return (
-        f"{start}: {told}{where}, {count(covered)} of {plural(number, 'interval')} held the truth"
+        f"{start}: {told}; {count(covered)} of {plural(number, 'interval')} held the truth"
         f"{f', {count(failed)} more failed' if failed else ''}"
     )
+
+
+def _off(one: Measures, *, alone: bool) -> str:
+    """The median error of tau1, with the size if there are several."""
+    share = one.tau1.median_abs_relative_error if one.tau1 is not None else float("nan")
+    error = signed(share).removeprefix("+")
+    return error if alone else f"{error} with {count(one.size)} records"
+
+
+def _seconds(measures: Sequence[Measures]) -> float:
+    """Of all fits; a member that a pool has answered for was part of the pool's."""
+    pooled = {(one.size, member) for one in measures for member in ANSWERED.get(one.model, ())}
+    return sum(one.total_seconds for one in measures if (one.size, one.model) not in pooled)
 
 
 def _summary(found: Validation) -> tuple[str, ...]:
@@ -273,6 +304,9 @@ def _summary(found: Validation) -> tuple[str, ...]:
             f"Only {count(len(found.results))} of {plural(found.planned, 'fit')} ended before the time was over: "
             "take what follows as preliminary."
         )
+        begun = {one.model for one in found.measures}
+        if missing := [model for model in study.assessors if model not in begun]:
+            words.append(f"Not begun: {listed(missing)}.")
     words += [
         f"{plural(number, 'fit')} {what}."
         for number, what in (
@@ -297,16 +331,18 @@ def _design(settings: object) -> str:
 
 
 def _failures(measures: Sequence[Measures]) -> tuple[str, ...]:
-    """What fits that failed said, and of fits that are not to be trusted the first."""
-    failed = [
+    """What fits that failed said."""
+    return tuple(
         f"{one.model}, n = {count(one.size)}: {plural(number, 'time')}: {clean(words)}"
         for one in measures
         for words, number in one.faults.items()
-    ]
-    doubted = [
-        f"{one.model}, n = {count(one.size)}: {plural(one.not_converged, 'fit')} not to be trusted; the first: "
-        f"{clean(one.doubt)}"
+    )
+
+
+def _doubts(measures: Sequence[Measures]) -> tuple[str, ...]:
+    """What the first of a model's fits that are not to be trusted said."""
+    return tuple(
+        f"{one.model}, n = {count(one.size)}: {plural(one.not_converged, 'fit')}; the first: {clean(one.doubt)}"
         for one in measures
         if one.not_converged
-    ]
-    return (*failed, *doubted)
+    )

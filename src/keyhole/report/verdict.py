@@ -165,7 +165,7 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
     doubt = _doubt(chosen)
     if tau1.estimate < 0.5:
         return f"Probably none of the {records} records is unique in the population{doubt}."
-    start, word = ("Perhaps", "") if doubt else ("About", "probably ")
+    start, word = ("Perhaps", "") if doubt else ("About", "expected to be ")
     return (
         f"{start} {rounded(round(tau1.estimate))} of the {records} records ({share}) {_be(tau1.estimate)} "
         f"{word}unique in the population{doubt}."

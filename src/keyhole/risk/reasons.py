@@ -50,7 +50,7 @@ def _nested(members: Sequence[RiskAssessment]) -> str:
     if not errors:
         return ""
     shown = ", ".join(f"{error:+.0%} by {name}" for name, error in errors.items())
-    return f"With the sample as the population, tau1 of subsamples was off by {shown}."
+    return f"By subsamples, as if the sample were the population, tau1 carried over to it is off by {shown}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import keyhole
 from keyhole.inference.chain_settings import ChainSettings
 from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import CATALOGUE, model_named
+from keyhole.models.pooled.model import ANSWER_ALONE, LEADER
 from keyhole.population.sample import Sample
 from keyhole.risk.assess import assess_risk
 from keyhole.risk.estimate import RiskAssessment
@@ -32,12 +33,12 @@ SHARED = (
 POOLED: Mapping[str, tuple[str, ...]] = {"auto": ("sequential-logit", "latent-class")}
 """Models that are made of others."""
 
-ANSWERED: Mapping[str, tuple[str, ...]] = {"auto": ("sequential-logit",)}
+ANSWERED: Mapping[str, tuple[str, ...]] = {"auto": (LEADER,)}
 """Members of a pool that it fits with the settings they have here, so that one fit answers for both."""
 
 ALONE: Mapping[str, Mapping[str, object]] = {
     "auto": {"second_opinion": False},
-    "sequential-logit": {"nested": 0},
+    LEADER: ANSWER_ALONE,
 }
 """Options under which a model says the same, without what is shown beside it: nobody looks at that here."""
 

@@ -34,6 +34,16 @@ class Journal:
             except (ValueError, KeyError, TypeError):
                 continue
 
+    def begin(self) -> None:
+        """Make the file, so that a run which is interrupted before its first fit can go on too.
+
+        Raises
+        ------
+        InputError
+            It cannot be written.
+        """
+        self._append(b"")
+
     def __len__(self) -> int:
         return len(self._known)
 
@@ -53,18 +63,20 @@ class Journal:
         """Remember a replicate."""
         # The line starts with the line break: one that was cut short ends here.
         row = {"key": json.loads(key), "origin": self.origin, "result": replicate.stored()}
-        line = "\n" + json.dumps(row, separators=(",", ":"))
+        self._append(("\n" + json.dumps(row, separators=(",", ":"))).encode())
+        self._known[key] = replicate
+        self._origins[key] = self.origin
+
+    def _append(self, line: bytes) -> None:
         try:
             # One write at the end of the file: lines of several processes do not mix.
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(file, line.encode())
+                os.write(file, line)
             finally:
                 os.close(file)
         except OSError as error:
             raise InputError(f"Cannot write {str(self.path)!r}: {error.strerror or 'refused'}.") from error
-        self._known[key] = replicate
-        self._origins[key] = self.origin
 
 
 def _lines(path: Path) -> list[str]:

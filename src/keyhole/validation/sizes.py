@@ -18,9 +18,20 @@ def sample_size(text: str, people: int) -> int:
         size = round(float(plain[:-1]) / 100 * people) if plain.endswith("%") else int(plain)
     except (ValueError, OverflowError):
         raise InputError(f"A sample size is a number like 5000 or a percentage like 5%; found {text!r}.") from None
+    check_size(size, people)
+    return size
+
+
+def check_size(size: int, people: int) -> None:
+    """Refuse a sample that cannot be drawn.
+
+    Raises
+    ------
+    InputError
+        It has no record, or more than there are people.
+    """
     if not 0 < size <= people:
         raise InputError(f"A sample of {size:,} records cannot be drawn from a population of {people:,}.")
-    return size
 
 
 def sample_sizes(texts: Iterable[str], people: int) -> tuple[int, ...]:

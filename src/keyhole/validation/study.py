@@ -14,6 +14,7 @@ from keyhole.validation.measures import Measures, measure
 from keyhole.validation.population import KnownPopulation
 from keyhole.validation.replicate import Replicate, Trial
 from keyhole.validation.runner import Ended, Workers, in_turn, nobody, run_trials
+from keyhole.validation.sizes import check_size
 
 EVERYBODY = "the population"
 
@@ -24,6 +25,8 @@ class Study:
 
     Attributes
     ----------
+    sizes
+        Of the samples; each counts once, smallest first.
     models
         Names, ``all`` for every model.
     options
@@ -40,6 +43,10 @@ class Study:
     def __post_init__(self) -> None:
         if self.replicates < 1 or not self.sizes or not self.models:
             raise InputError("A validation needs a sample size, a model and at least one replicate.")
+        object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
+        for name, value in self.options.items():
+            if not isinstance(value, str | int | float):
+                raise InputError(f"The option {name} must be a text or a number, found {type(value).__name__}.")
 
     @property
     def assessors(self) -> tuple[str, ...]:
@@ -122,6 +129,8 @@ def validate(
     (3, True)
     """
     trials = study.trials()
+    for size in study.sizes:
+        check_size(size, len(population))
     results = run_trials(trials, {EVERYBODY: population}, journal=journal, workers=workers, ended=ended)
     return Validation(study, population, results, len(trials))
 
