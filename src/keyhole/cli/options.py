@@ -1,11 +1,26 @@
 """The options that several commands share, each described once."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from keyhole.randomness import DEFAULT_SEED
+
+
+def whole_number(text: str) -> int:
+    """A number of people as one is written, with separators between thousands or without.
+
+    Examples
+    --------
+    >>> whole_number("299285"), whole_number("1,371,003"), whole_number("5_400_000")
+    (299285, 1371003, 5400000)
+    """
+    if not re.fullmatch(r"[+-]?(\d+|\d{1,3}([,_]\d{3})+)", text.strip()):
+        raise typer.BadParameter(f"{text!r} is not a whole number; write it like 299285 or 299,285.")
+    return int(text.replace(",", "_"))
+
 
 Data = Annotated[
     str,
@@ -23,7 +38,12 @@ Keys = Annotated[
 ]
 PopulationSize = Annotated[
     int | None,
-    typer.Option("--population-size", metavar="N", help="People in the population, sampled ones included."),
+    typer.Option(
+        "--population-size",
+        metavar="N",
+        parser=whole_number,
+        help="People in the population, sampled ones included.",
+    ),
 ]
 SamplingFraction = Annotated[
     float | None, typer.Option("--sampling-fraction", metavar="P", help="Sample size over population size.")
