@@ -50,5 +50,5 @@ def suggestion(name: str, columns: Sequence[str]) -> str:
     near = closest(name, columns)
     if near:
         return f"Closest columns: {', '.join(near)}."
-    few = ", ".join(columns[:10]) + (", ..." if len(columns) > 10 else "")
-    return f"Its {len(columns)} columns are: {few}."
+    which = "Its" if len(columns) <= 10 else "The first 10 of its"
+    return f"{which} {len(columns)} columns are: {', '.join(columns[:10])}."

@@ -5,7 +5,7 @@ from keyhole.validation.replicate import Replicate, Trial
 
 def ending_in_words(trial: Trial, replicate: Replicate) -> str:
     """The trial, its estimates beside the truth, and how long it took."""
-    where = f"{trial.model} on {trial.population}, n={trial.size:,}, seed={trial.seed}"
+    where = f"{trial.model} on a sample of {trial.population}, n={trial.size:,}, seed={trial.seed}"
     if replicate.tau1 is None or replicate.tau2 is None:
         return f"{where}: {replicate.status}: {replicate.verdict}"
     both = ", ".join(
