@@ -13,8 +13,8 @@ Made by `python scripts/make_command_reference.py` from the commands' own help.
 Exit status: 0 done; 1 a fault of Keyhole itself, or the reader of its output went away; 2 bad usage or bad input
 (the reason on standard error, nothing written); 3 finished but not to be trusted (results are written and marked
 so); 130 interrupted. Results go to standard output, progress to standard error; a pipe or `NO_COLOR` turns colours
-and bars off; `validate` then tells of a fit in a line now and then. Every file is written atomically and readable by
-its owner alone. Without an output option, `assess` and `compare` write `report.html` into the current folder.
+and bars off; `validate` then tells of a fit in a line now and then. Every file is written atomically and readable
+by its owner alone. Without an output option, `assess` and `compare` write `report.html` into the current folder.
 """
 
 

@@ -30,7 +30,8 @@ MATRICES = """Median absolute relative error, and the share of 95% intervals tha
 of the fits say that they are not to be trusted (chains that had not met); *none*: the model could
 not be fitted; an empty place: not run. *Samples* is how many were fitted, the fewest and the most
 over the tables; *seconds* the median processor time of a fit, likewise. `lasso` and `skinner-shlomo`,
-which take up to six minutes a sample, are on [a page of their own](../explanation/log-linear.md#on-real-populations)
+which take up to six minutes a sample, are on
+[a page of their own](../explanation/log-linear.md#on-real-populations)
 on two of the tables, 20 samples of each size; of the mixed-effects models `np-i` is tried on [tables of
 other sizes](../explanation/mixed-log-linear.md)."""
 
