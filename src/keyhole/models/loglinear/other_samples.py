@@ -6,6 +6,7 @@ after the other, from random records of the sample that agree with what was copi
 cliques are drawn from the fitted tables instead.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -26,22 +27,22 @@ def decomposable_cells(sample: Sample, tree: Decomposition, sizes: IntVector, rn
     codes, levels = sample.table.dense()
     records = np.repeat(codes, sample.table.counts, axis=0)
     shape = tuple(map(len, levels))
-
-    def another(own: Generator) -> IntVector:
-        packed = Packing(shape).pack(copied_by_cliques(tree, records, shape, own))
-        counts: IntVector = np.bincount(rank_rows(packed)[1])
-        return counts
-
-    return mean_cells(another, sizes, sample.sample_size, rng)
+    return _cells_of_drawn(sample, lambda own: copied_by_cliques(tree, records, shape, own), sizes, rng)
 
 
 def tree_cells(sample: Sample, fit: TreeFit, sizes: IntVector, rng: Generator) -> Vector:
     """The mean number of cells with so many records each, over samples from a model on a junction tree."""
-    _, levels = sample.table.dense()
-    packing = Packing(tuple(map(len, levels)))
+    return _cells_of_drawn(sample, lambda own: fit.draw(sample.sample_size, own), sizes, rng)
+
+
+def _cells_of_drawn(
+    sample: Sample, drawn: Callable[[Generator], Codes], sizes: IntVector, rng: Generator
+) -> Vector:
+    """Likewise over samples whose records ``drawn`` gives, in codes of the levels that occur."""
+    packing = Packing(tuple(map(len, sample.table.dense()[1])))
 
     def another(own: Generator) -> IntVector:
-        counts: IntVector = np.bincount(rank_rows(packing.pack(fit.draw(sample.sample_size, own)))[1])
+        counts: IntVector = np.bincount(rank_rows(packing.pack(drawn(own)))[1])
         return counts
 
     return mean_cells(another, sizes, sample.sample_size, rng)
