@@ -1,6 +1,7 @@
 """The sampled Hessian against the dense one, and keys with very many levels."""
 
 import resource
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,3 +127,41 @@ def test_a_key_with_very_many_levels_after_another(size: int, first: int, second
     # A dense inverse of the larger one would take two and a half gigabytes, and as much to make it.
     assert taken < 1_200_000
     assert law.observed.records @ law.moments[:, 0] / size > -np.log(first * second * 2)
+
+
+def in_double(dense: DenseCurvature, slope: np.ndarray) -> np.ndarray:
+    return replace(dense, last=True).solve(slope)
+
+
+def test_single_precision_serves_where_the_ridge_is_not_lost_in_it(both: Pair) -> None:
+    searching = replace(both[0], last=False)
+    slope = np.random.default_rng(5).standard_normal(searching.theta.shape)
+    slope -= slope.mean(axis=1, keepdims=True)
+    assert searching._factor.dtype == np.float32
+    exact = in_double(searching, slope)
+    assert np.linalg.norm(searching.solve(slope) - exact) < 1e-3 * np.linalg.norm(exact)
+    np.testing.assert_allclose(searching.traces(), replace(searching, last=True).traces(), rtol=1e-4)
+
+
+def test_a_ridge_that_single_precision_loses_is_kept_in_double(
+    both: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faint = replace(both[0], penalty=np.full_like(both[0].penalty, 1e-4), last=False)
+    slope = np.random.default_rng(5).standard_normal(faint.theta.shape)
+    slope -= slope.mean(axis=1, keepdims=True)
+    exact = in_double(faint, slope)
+    assert faint._factor.dtype == np.float64
+    np.testing.assert_allclose(faint.solve(slope), exact, rtol=1e-6, atol=1e-9 * np.abs(exact).max())
+    monkeypatch.setattr(module, "SINGLE_PRECISION", 0.0)  # broken: without the bound it is lost
+    unguarded = replace(faint)
+    assert np.linalg.norm(unguarded.solve(slope) - exact) > 1e-2 * np.linalg.norm(exact)
+
+
+def test_penalties_found_in_single_precision_are_those_of_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = conditionals_of(some_sample(800), (1, 2, 3, 4, 5, 0))[-1]
+    single = fit_conditional(data, rng=np.random.default_rng(0))
+    monkeypatch.setattr(module, "SINGLE_PRECISION", np.inf)
+    double = fit_conditional(data, rng=np.random.default_rng(0))
+    assert not np.array_equal(single.penalty, double.penalty)
+    np.testing.assert_allclose(single.penalty, double.penalty, rtol=1e-3)
+    np.testing.assert_allclose(single.coefficients, double.coefficients, atol=1e-4)
