@@ -190,6 +190,8 @@ def test_of_very_many_keys_those_with_the_strongest_pairs_are_drawn() -> None:
 
 
 def test_models_whose_turn_did_not_come_are_named(everyday: Comparison) -> None:
-    report = report_of(replace(everyday, not_run=("np-i-emp", "pitman")))
-    assert report.warnings == ("The run was interrupted, and these models were not run: np-i-emp, pitman.",)
+    report = report_of(replace(everyday, not_run=("np-i-emp", "pitman"), interrupted=True))
+    assert report.warnings == ("The run was interrupted, and these models have no answer: np-i-emp, pitman.",)
+    unchecked = report_of(replace(everyday, interrupted=True))
+    assert unchecked.warnings == ("The run was interrupted before the checks by subsamples were done.",)
     assert report_of(everyday).warnings == ()

@@ -168,6 +168,12 @@ def test_without_a_trusted_model_nothing_is_claimed(compared: Any, toy: Any) -> 
     assert "of the unique records" in point(report, "What would help most")
 
 
+def test_a_run_that_was_interrupted_too_early_says_so_first(compared: Any, toy: Any) -> None:
+    ended = replace(compared(toy("a")), recommended=None, not_run=("auto", "b"), interrupted=True)
+    headline = report_of(ended).verdict.headline
+    assert headline == "The risk could not be estimated: the run was interrupted before auto had an answer."
+
+
 def test_the_truth_stands_beside_the_estimate(compared: Any, toy: Any, sample: Sample) -> None:
     comparison = compared(toy(mean=1.0))
     inside = Truth(round(comparison.assessments[0].tau1.estimate), 50.0, np.ones(sample.uniques, dtype=np.int64))

@@ -72,17 +72,23 @@ class SearchingFit(GeometricFit):
 
 @dataclass(frozen=True)
 class Geometric:
-    """A model whose risk is known in closed form: r1 is one of ``chances`` in each parameter draw."""
+    """A model whose risk is known in closed form: r1 is one of ``chances`` in each parameter draw.
+
+    It can fail, or somebody can end the run while it is fitted.
+    """
 
     chances: tuple[float, ...] = (0.2,)
     diagnostics: tuple[Diagnostic, ...] = ()
     name: str = "geometric"
     fails: bool = False
+    stops: bool = False
     dependence: Dependence | None = None
     path: ModelPath | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> GeometricFit:
+        if self.stops:
+            raise KeyboardInterrupt
         if self.fails:
             raise FitFailed("The likelihood has no maximum.")
         if self.dependence is not None:

@@ -116,4 +116,26 @@ def test_models_after_an_interrupted_one_are_not_run_and_named() -> None:
     found = compare_models(models, random_sample())
     assert [one.model for one in found.assessments] == ["a", "b"]
     assert found.not_run == ("c",)
+    assert found.interrupted
     assert compare_models(models[:1], random_sample()).not_run == ()
+    assert not compare_models(models[:1], random_sample()).interrupted
+
+
+def test_answers_stand_when_the_run_is_ended_within_the_next_model() -> None:
+    models = [Geometric(name="a"), Geometric(stops=True, name="b"), Geometric(name="c")]
+    found = compare_models(models, random_sample())
+    assert [one.model for one in found.assessments] == ["a"]
+    assert (found.not_run, found.recommended, found.interrupted) == (("b", "c"), None, True)
+    assert found.reason == "The run was interrupted before b had an answer."
+    with pytest.raises(KeyboardInterrupt):
+        compare_models(models[1:], random_sample())
+
+
+def test_answers_stand_when_the_run_is_ended_within_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*given: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("keyhole.risk.compare.nested_check", stop)
+    models = [Geometric(name="a")]
+    found = compare_models(models, random_sample(), subsampled=models)
+    assert (found.recommended, found.not_run, found.interrupted) == ("a", (), True)

@@ -81,18 +81,21 @@ class Outputs:
 
     def tell_how_to_go_on(self, unfinished: Sequence[RiskAssessment]) -> None:
         """Chains that did not come to their end were kept; at the limit of sweeps it takes a higher one."""
-        if self.quiet:
-            return
         at_limit = [one for one in unfinished if one.ending == "limit"]
         if len(at_limit) < len(unfinished):
-            sys.stderr.write(f"The chains are not at their end and are kept: {self._again} goes on.\n")
-        if at_limit:
+            self.tell_kept()
+        if at_limit and not self.quiet:
             names = " and ".join(one.model for one in at_limit)
             most = max(int(str(one.settings["most_sweeps"])) for one in at_limit)
             sys.stderr.write(
                 f"The chains of {names} came to the limit of sweeps and are kept: {self._again}, and with a "
                 f"higher limit such as --model-option most_sweeps={2 * most}, goes on.\n"
             )
+
+    def tell_kept(self) -> None:
+        """Chains can go on."""
+        if not self.quiet:
+            sys.stderr.write(f"The chains are not at their end and are kept: {self._again} goes on.\n")
 
     def tell_interrupted(self, models: Collection[str]) -> bool:
         """Chains that were kept although there is no result; false if there are none."""

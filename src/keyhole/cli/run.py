@@ -95,9 +95,11 @@ def assess_and_deliver(
     ]
     if unfinished:
         outputs.tell_how_to_go_on(unfinished)
+    elif any(map(outputs.kept, comparison.not_run)):
+        outputs.tell_kept()
     else:
         outputs.remove_checkpoints(with_chains(models))
-    if any(found.interrupted for found in comparison.assessments):
+    if comparison.interrupted:
         raise typer.Exit(INTERRUPTED)
     doubtful = any(found.status != "ok" for found in comparison.assessments)
     if comparison.recommended is None or (doubtful and not choice.automatic):

@@ -194,7 +194,7 @@ def compose(
         verdict=verdict_of(
             comparison, truth=truth, keys=keys, classes=None if distribution is None else distribution.classes
         ),
-        warnings=tuple(clean(warning) for warning in (*_not_run(comparison), *warnings)),
+        warnings=tuple(clean(warning) for warning in (*_interruption(comparison), *warnings)),
         data=_data(sample),
         models=tuple(replace(model, verdict=words) for model, words in zip(models, own, strict=True)),
         said_once=shared,
@@ -212,11 +212,13 @@ def compose(
     )
 
 
-def _not_run(comparison: Comparison) -> tuple[str, ...]:
-    """Which models are missing, and why."""
-    if not comparison.not_run:
-        return ()
-    return (f"The run was interrupted, and these models were not run: {', '.join(comparison.not_run)}.",)
+def _interruption(comparison: Comparison) -> tuple[str, ...]:
+    """Which models or checks are missing because somebody ended the run."""
+    if comparison.not_run:
+        return (f"The run was interrupted, and these models have no answer: {', '.join(comparison.not_run)}.",)
+    if comparison.interrupted and not any(found.interrupted for found in comparison.assessments):
+        return ("The run was interrupted before the checks by subsamples were done.",)
+    return ()
 
 
 def _data(sample: Sample) -> DataSummary:

@@ -225,11 +225,17 @@ def _census(sample: Sample, keys: Sequence[KeyContribution]) -> Verdict:
     )
 
 
+def _why_none(comparison: Comparison) -> str:
+    if comparison.interrupted and comparison.not_run:
+        return f"the run was interrupted before {comparison.not_run[0]} had an answer"
+    return "no model gave a result that can be trusted"
+
+
 def _no_trust(
     comparison: Comparison, sample: Sample, keys: Sequence[KeyContribution], truth: Truth | None
 ) -> Verdict:
     return Verdict(
-        headline="The risk could not be estimated: no model gave a result that can be trusted.",
+        headline=f"The risk could not be estimated: {_why_none(comparison)}.",
         summary=(
             _uniques(sample),
             "Whether it is unique in the population too is not known. Until a model can be trusted, the only safe "

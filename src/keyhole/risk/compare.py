@@ -18,13 +18,15 @@ from keyhole.risk.reasons import why_the_pool
 class Comparison:
     """The assessments, the model to believe first, and why; ``recommended`` is None if none can be trusted.
 
-    ``not_run`` names the models whose turn did not come, because one before them was interrupted.
+    ``not_run`` names the models that have no answer because somebody ended the run; ``interrupted`` tells whether
+    anybody did.
     """
 
     assessments: tuple[RiskAssessment, ...]
     recommended: str | None
     reason: str
     not_run: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def chosen(self) -> RiskAssessment | None:
@@ -49,7 +51,8 @@ def compare_models(
     several models, one whose intervals covered the truth on real populations; without such a one, that under which
     the sample's size index is most likely, after a charge for each parameter. Other models that do not describe
     the size index are recommended only when nothing else can be trusted. Where weights differ, models that use
-    them come first. Once a model is interrupted those after it are not run, and named.
+    them come first. Once a model is interrupted those after it are not run, and named; where it has no answer
+    itself, those before it are shown and none is recommended.
 
     Parameters
     ----------
@@ -59,20 +62,32 @@ def compare_models(
         Is told of each assessment as soon as it is there.
     """
     assessments: list[RiskAssessment] = []
-    for done, model in enumerate(models):
-        progress("models", done, len(models), model.name)
-        found = assess_risk(model, sample, seed=seed, level=level, every_record=every_record, progress=progress)
-        assessments.append(found)
-        finished(found)
-        if found.interrupted:
-            break
-    else:
-        for model in subsampled:
-            assessments = _with_nested(assessments, model, sample, seed, progress)
+    stopped = False
+    try:
+        for done, model in enumerate(models):
+            progress("models", done, len(models), model.name)
+            found = assess_risk(
+                model, sample, seed=seed, level=level, every_record=every_record, progress=progress
+            )
+            assessments.append(found)
+            finished(found)
+            if found.interrupted:
+                break
+        else:
+            for model in subsampled:
+                assessments = _with_nested(assessments, model, sample, seed, progress)
+    except KeyboardInterrupt:
+        if not assessments:
+            raise
+        stopped = True
     progress("models", len(models), len(models))
     shown = _pools_first(assessments)
+    not_run = tuple(model.name for model in models[len(assessments) :])
     recommended, reason = _recommend(shown, alone=len(assessments) == 1)
-    return Comparison(shown, recommended, reason, tuple(model.name for model in models[len(assessments) :]))
+    if stopped and not_run:
+        recommended, reason = None, f"The run was interrupted before {not_run[0]} had an answer."
+    interrupted = stopped or any(found.interrupted for found in assessments)
+    return Comparison(shown, recommended, reason, not_run, interrupted)
 
 
 def _pools_first(assessments: Sequence[RiskAssessment]) -> tuple[RiskAssessment, ...]:

@@ -13,7 +13,7 @@ from keyhole.errors import FitFailed, UnknownModel
 from keyhole.inference.fit import Diagnostic, Fit, Member, Verdict
 from keyhole.inference.track_record import TrackRecord, good_record
 from keyhole.models.catalogue import model_named
-from keyhole.models.pooled.checks import diagnose
+from keyhole.models.pooled.checks import ENDED_EARLY, diagnose
 from keyhole.models.pooled.laws import numbers_of, pooled_laws
 from keyhole.models.pooled.model import TRIAL_SWEEPS, Pooled, PooledFit
 from keyhole.models.pooled.shares import bootstrapped_shares, shares_of
@@ -269,6 +269,21 @@ def test_a_second_opinion_that_fails_is_no_doubt_about_the_pool(monkeypatch: pyt
     assert (found.failures, len(found.members)) == ({}, 1)
     # One that is not out and fails is told.
     assert fitted_pool(Failing(-5.0), monkeypatch).failures == {"toy-chains": "It cannot."}
+
+
+def test_what_the_leader_said_stands_when_the_run_is_ended_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Stopped(ToyChains):
+        def fit(self, sample: Sample, *, rng: Generator, progress: Progress = silent) -> Fit:
+            raise KeyboardInterrupt
+
+    found = fitted_pool(Stopped(), monkeypatch)
+    assert [(member.model.name, member.share) for member in found.members] == [("toy", 1.0)]
+    assert found.diagnostics[-1] == ENDED_EARLY
+    assert all(check.name != "ending" for check in fitted_pool(ToyChains(), monkeypatch).diagnostics)
+    monkeypatch.setattr(Pooled, "models", lambda self, sample: (Stopped(), ToyModel()))
+    with pytest.raises(KeyboardInterrupt):
+        Pooled().fit(typical_sample(), rng=np.random.default_rng(1))
 
 
 def test_with_a_limit_of_time_there_is_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,10 @@ from keyhole.inference.track_record import TRACK_RECORD, UNTRIED
 INTERRUPTED = "interrupted"
 """The ending of chains that somebody stopped: nothing is to be run after them."""
 
+ENDED_EARLY = Diagnostic(
+    "ending", INTERRUPTED, "caution", "The run was interrupted before all models of the pool had an answer."
+)
+
 MINOR = 0.2
 """Shares below this are too small for a doubt about their model to be one about the pool."""
 

@@ -14,7 +14,7 @@ from keyhole.inference.dependence import Dependence, FindsDependence
 from keyhole.inference.elapsed import Elapsed
 from keyhole.inference.fit import Diagnostic, Fit, ForetellsCells, MatchesEveryRecord, Member, RiskModel
 from keyhole.models.catalogue import model_named
-from keyhole.models.pooled.checks import INTERRUPTED, diagnose
+from keyhole.models.pooled.checks import ENDED_EARLY, INTERRUPTED, diagnose
 from keyhole.models.pooled.laws import pooled_laws
 from keyhole.models.pooled.shares import gap_of, shares_of
 from keyhole.population.sample import Sample
@@ -93,6 +93,7 @@ class Pooled:
         fitted: list[tuple[RiskModel, Fit, Elapsed]] = []
         failures: dict[str, str] = {}
         behind: dict[str, float] = {}
+        stopped = False
         for model in (models := self.models(sample)):
             progress(f"auto: {model.name}", len(fitted), len(models))
             begun = Elapsed.now()
@@ -109,6 +110,11 @@ class Pooled:
                 if model.name not in behind:
                     failures[model.name] = str(failure)
                 continue
+            except KeyboardInterrupt:
+                if not fitted:
+                    raise
+                stopped = True  # what the others said stands
+                break
             if fit is not None:
                 fitted.append((model, fit, begun.since()))
         heard = [model.name not in behind for model, _, _ in fitted]
@@ -117,7 +123,7 @@ class Pooled:
             Member(model, fit, float(share), elapsed)
             for (model, fit, elapsed), share in zip(fitted, shares, strict=True)
         )
-        return PooledFit(sample, members, failures, behind)
+        return PooledFit(sample, members, failures, behind, stopped)
 
     def _trial(
         self, model: RiskModel, leader: Fit, behind: dict[str, float], *, rng: Generator, progress: Progress
@@ -147,12 +153,15 @@ class PooledFit:
         Models that could not be fitted, and why.
     behind
         Models that are out after their trial run, and by how much the log probability of all records was lower.
+    interrupted
+        Whether somebody ended the run before a model had an answer.
     """
 
     sample: Sample
     members: tuple[Member, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
     behind: Mapping[str, float] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def interval_leaves_out(self) -> str:
@@ -187,7 +196,8 @@ class PooledFit:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return diagnose(self.members, self.failures, self.behind)
+        checks = diagnose(self.members, self.failures, self.behind)
+        return (*checks, ENDED_EARLY) if self.interrupted else checks
 
     def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector | None:
         """The members' expectations, by their shares; None if one cannot tell."""
