@@ -1,4 +1,6 @@
-"""How far is each model from the truth on every real population whose truth is known? Prints a Markdown table.
+"""How far is each model from the truth on every real population whose truth is known? Prints Markdown tables.
+
+A row for each table, size and model; where auto is among the models, also auto beside each of the others.
 
     python scripts/validate_real_tables.py --journal FILE [--models all|A,B] [--tables NAMES] [--sizes 1000,5%]
         [--replicates 50] [--slow-replicates 20] [--jobs 2] [--max-seconds S]
@@ -24,6 +26,9 @@ from pathlib import Path
 from time import monotonic
 
 import numpy as np
+from beside_auto import EXPLAINED as BESIDE_EXPLAINED
+from beside_auto import HEAD as BESIDE_HEAD
+from beside_auto import beside_auto
 from real_results import EXPLAINED, HEAD, RULE, STORE, Row, keep_rows
 from real_results_page import PAGE, page
 from real_tables import BY_NAME, DECLARED, DEFAULT_FOLDER, ROOT, WITH_ZEROS, ZEROS, is_here, named_population
@@ -53,6 +58,10 @@ def main() -> None:
     found = rows(options, populations, results, journal)
     for one in found:
         print(one.line)
+    if beside := list(beside_auto(results)):
+        print(f"\n{BESIDE_EXPLAINED}\n\n{BESIDE_HEAD}")
+        for pair in beside:
+            print(pair.line)
     if options.keep:
         PAGE.write_text(
             page(keep_rows(found, STORE, told=lambda words: print(words, file=sys.stderr))), encoding="utf-8"
