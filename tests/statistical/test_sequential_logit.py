@@ -25,6 +25,7 @@ from keyhole.models.sequential.shift import SAMPLE_VARIANCE, Shift
 from keyhole.population.sample import Sample
 from keyhole.population.unsampled import UnsampledCounts
 from keyhole.risk.assess import risk_of_laws
+from keyhole.risk.size_index_check import check_size_index
 from keyhole.table.contingency import ContingencyTable
 from tests.models.sequential.people import dependent_people, keys_of, sample_of_codes
 
@@ -190,3 +191,28 @@ def test_spread_over_the_draws_is_that_of_the_delta_method() -> None:
         f"deviation over the draws / delta method: {ratio.mean():.3f}, from {ratio.min():.3f} to {ratio.max():.3f}"
     )
     assert 0.8 < ratio.mean() < 1.25
+
+
+@pytest.mark.statistical
+def test_other_samples_from_the_posterior_have_as_many_uniques(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On average over people of the model's own, which do not scatter; samples from the mode have too many."""
+    monkeypatch.setattr(Scatter, "crowds", lambda self, log_p, records, rng: np.ones(len(log_p), dtype=np.int64))
+    honest, broken = [], []
+    for rng in np.random.default_rng(20260103).spawn(40):
+        sample, _ = drawn(law_from_the_prior(rng), rng)
+        fit = MODEL.fit(sample, rng=rng)
+        honest.append(uniques_beside_others(fit, rng))
+        with monkeypatch.context() as without:
+            without.setattr(JointLaw, "drawn", lambda self, rng: self)
+            broken.append(uniques_beside_others(fit, rng))
+    found, error = np.mean([honest, broken], axis=1), np.std([honest, broken], axis=1, ddof=1) / np.sqrt(40)
+    print(f"uniques over those of other samples: {found} +- {error}")
+    assert abs(found[0] - 1.0) < 3 * error[0] + 0.005
+    assert found[1] < 1.0 - 3 * error[1] - 0.005
+
+
+def uniques_beside_others(fit: SequentialLogitFit, rng: np.random.Generator) -> float:
+    check = check_size_index(fit, rng=rng)
+    assert check is not None
+    assert check.uniques is not None
+    return check.uniques

@@ -32,6 +32,25 @@ def test_cells_with_one_record_hold_what_the_law_says(p: float, broken: bool) ->
     assert bool(np.abs(z).max() < 4) != broken
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_records_become_crowds_as_cells_that_scatter_have_them(broken: bool) -> None:
+    """Counts have the mean of the law, and the variance of a negative binomial; the broken ones lose nobody."""
+    scatter, p, repeats = Scatter(2e-4), np.array([4e-5, 3e-4, 2e-3]), 40_000
+    rng = np.random.default_rng(64)
+    drawn = rng.poisson(SAMPLED * p, (repeats, len(p)))
+    place = np.repeat(np.arange(drawn.size), drawn.ravel())
+    crowds = scatter.crowds(np.log(p)[place % len(p)], SAMPLED, rng)
+    crowds = np.maximum(crowds, 1) if broken else crowds
+    counts = np.bincount(place, crowds, drawn.size).reshape(repeats, len(p))
+    mean = SAMPLED * p
+    variance = mean + mean**2 / scatter.shape(np.log(p))
+    off = (counts.mean(axis=0) - mean) / np.sqrt(variance / repeats)
+    squares = (counts - mean) ** 2
+    spread = (squares.mean(axis=0) - variance) / (squares.std(axis=0) / np.sqrt(repeats))
+    assert bool(np.abs([off, spread]).max() < 4) != broken
+    assert scatter.crowds(np.full(5, -600.0), SAMPLED, rng).tolist() == [1] * 5
+
+
 def test_a_known_probability_that_scatters_is_the_same_law_either_way() -> None:
     log_p = np.linspace(-14, -6, 30)
     alone, match = Scatter(5e-8).risks(CellPosterior.known(log_p), SAMPLED, UNSAMPLED)

@@ -11,7 +11,8 @@ sides positive.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -73,6 +74,16 @@ class FittedConditional:
     def determined(self) -> Vector:
         """For each block the number of coefficients that the data determine, gamma."""
         return _sizes(self.data) - self.penalty * self.curvature.traces()
+
+    @cached_property
+    def mean_shift(self) -> Vector:
+        """Posterior mean of the coefficients minus their mode."""
+        return self.curvature.mean_shift()
+
+    def drawn(self, rng: Generator) -> "FittedConditional":
+        """With coefficients drawn from their posterior, to second order: N(mode + mean shift, H^-1)."""
+        moved = self.mean_shift + self.curvature.draws(1, rng)[0]
+        return replace(self, coefficients=self.coefficients + moved)
 
     @property
     def converged(self) -> bool:

@@ -1,7 +1,7 @@
 """The joint law of the keys in one order: all conditionals fitted, and what they say of cells."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -70,7 +70,7 @@ class JointLaw:
         """The moments of each occupied cell (D, 6), as `Moment` names them."""
         total = np.zeros((len(self.observed.cells), len(Moment)))
         for fit in self.factors:
-            found = fit.curvature.moments(fit.curvature.mean_shift())
+            found = fit.curvature.moments(fit.mean_shift)
             shape = 1.0 / np.maximum(found[:, Moment.CURVED], SUREST)
             cumulants = special.polygamma(1, shape), -special.polygamma(2, shape)
             total += np.column_stack([found, *cumulants])[fit.data.entry]
@@ -87,8 +87,12 @@ class JointLaw:
             kernels.directions(*data.layout, *where, fit.coefficients, vectors, total)
         return total, self.moments[cells, Moment.CURVED]
 
+    def drawn(self, rng: Generator) -> "JointLaw":
+        """The law with coefficients drawn from their posterior."""
+        return replace(self, factors=tuple(fit.drawn(rng) for fit in self.factors))
+
     def simulate(self, size: int, rng: Generator) -> IntVector:
-        """Records drawn from the law at its mode, as dense codes; keys with one level have code 0."""
+        """Records drawn from the law, as dense codes; keys with one level have code 0."""
         cells = np.zeros((size, len(self.observed.sizes)), dtype=np.int64)
         node = np.full(size, self.admission.root, dtype=np.int64)
         for fit, child in zip(self.factors, self.admission.children, strict=True):

@@ -41,6 +41,11 @@ LAWS_PER_DRAW, DRAWN_LAWS = 4, 20_000_000
 """Draws of shift and scatter for each of them, fewer when there are more probabilities than this in all."""
 
 
+MORE = 8.0
+"""Times the root of its records: what is drawn beyond them for another sample, since of those that are drawn some
+become several where cells scatter, and some none."""
+
+
 @dataclass(frozen=True)
 class SequentialLogit:
     r"""The joint law of the keys by the chain rule, each factor a multinomial logit in the earlier keys.
@@ -281,26 +286,38 @@ class SequentialLogitFit:
         return ByOrder(by_order[:, 0, 0], by_order[:, 1, 0], by_order[:, 0, 1], by_order[:, 1, 1])
 
     def expected_cells(self, sizes: IntVector, rng: Generator) -> Vector:
-        """Cells with so many records each in another sample: the mean over samples that are drawn from the law."""
+        """Cells with so many records each in another sample: the mean over draws of the posterior predictive law.
+
+        As for the risk, coefficients are drawn from their posterior, and cells scatter.
+        """
+        keys, records = self.sample.table.keys, self.sample.sample_size
+        enough = records + int(MORE * np.sqrt(records)) + 1
 
         def another(own: Generator) -> IntVector:
-            records = self.simulate(self.sample.sample_size, own)
-            return ContingencyTable.from_codes(self.sample.table.keys, records).counts
+            laws = [law.drawn(own) for law in self.laws]
+            drawn = _by_law(laws, enough, own)
+            log_p = np.concatenate([law.log_probability(cells) for law, cells in zip(laws, drawn, strict=True)])
+            dense = np.repeat(np.concatenate(drawn), Scatter().crowds(log_p, records, own), axis=0)
+            own.shuffle(dense)
+            return ContingencyTable.from_codes(keys, self._table_codes(dense[:records])).counts
 
-        return mean_cells(another, sizes, self.sample.sample_size, rng)
+        return mean_cells(another, sizes, records, rng)
 
     def simulate(self, size: int, rng: Generator) -> Codes:
         """Records of a population like this one, as codes of the table's levels; each from one order's law."""
-        shares = np.array_split(np.arange(size), len(self.laws))
-        dense = np.concatenate(
-            [law.simulate(len(share), rng) for law, share in zip(self.laws, shares, strict=True)]
-        )
+        dense = np.concatenate(_by_law(self.laws, size, rng))
         rng.shuffle(dense)
         return self._table_codes(dense)
 
     def _table_codes(self, dense: IntVector) -> Codes:
         columns = [levels[codes] for levels, codes in zip(self.observed.levels, dense.T, strict=True)]
         return np.stack(columns, axis=1)
+
+
+def _by_law(laws: Sequence[JointLaw], size: int, rng: Generator) -> list[IntVector]:
+    """Records in dense codes, as many from each law."""
+    shares = np.array_split(np.arange(size), len(laws))
+    return [law.simulate(len(share), rng) for law, share in zip(laws, shares, strict=True)]
 
 
 def _stratified(size: int, rng: Generator) -> Vector:

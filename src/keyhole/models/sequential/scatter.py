@@ -12,6 +12,7 @@ seen is a crowded one more often than not. The unsampled count is then negative 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from keyhole.arrays import IntVector, Vector
 from keyhole.models.sequential.cell_posterior import CellPosterior
@@ -27,6 +28,10 @@ UNIT_DEVIATION = 0.8
 
 LOWEST = 300.0
 """Log probabilities below minus this are taken as this: nobody, to every digit."""
+
+
+SMALLEST_RATIO = 1e-9
+"""Variance that the scatter adds to a count, over its mean, below which it adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,16 @@ class Scatter:
         p = np.exp(np.clip(log_p, -LOWEST, 0.0))
         rate = self.shape(log_p) + sampled * p
         return NegativeBinomialUnsampled(self.shape(log_p) + 1.0, rate / (rate + trials * p))
+
+    def crowds(self, log_p: Vector, records: int, rng: Generator) -> IntVector:
+        """How many records each of those drawn from the law becomes where cells scatter, of so many in all.
+
+        A Poisson number of crowds of logarithmic size is a negative binomial count: one mean as before, and the
+        variance of the factor.
+        """
+        ratio = np.maximum(records * np.exp(log_p) / self.shape(log_p), SMALLEST_RATIO)
+        kept = rng.random(len(ratio)) * ratio < np.log1p(ratio)
+        return np.where(kept, rng.logseries(ratio / (1.0 + ratio)), 0)
 
     def risks(
         self, cells: CellPosterior, sampled: Vector | int, trials: Vector | int, shift: float = 0.0
