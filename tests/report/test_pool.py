@@ -56,3 +56,15 @@ def test_a_member_without_a_say_raises_no_alarm_of_its_own() -> None:
     ]
     assert "Not to be trusted: second" not in topics[0]
     assert "Not to be trusted: second" in topics[1]
+
+
+def test_a_member_with_the_doubts_of_its_pool_does_not_tell_them_twice() -> None:
+    member = replace(
+        assess_risk(Geometric(name="member"), random_sample()), status="not-converged", verdict="Few."
+    )
+    pool = replace(member, model="pool", members=(member,), verdict="Few. Untried.")
+    for other, told in ((member, False), (replace(member, verdict="Wild."), True)):
+        comparison = Comparison((replace(pool, members=(other,)), other), None, "Nothing can be trusted.")
+        topics = [point.topic for point in verdict_of(comparison, truth=None, keys=(), classes=None).points]
+        assert "Not to be trusted: pool" in topics
+        assert ("Not to be trusted: member" in topics) == told

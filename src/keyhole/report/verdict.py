@@ -292,13 +292,18 @@ def _untrusted(comparison: Comparison) -> list[Statement]:
             + clean(found.verdict),
         )
         for found in comparison.assessments
-        if found.status != "ok" and found.model not in _without_a_say(comparison)
+        if found.status != "ok" and found.model not in _told_by_pools(comparison)
     ]
 
 
-def _without_a_say(comparison: Comparison) -> set[str]:
-    """Members of a pool that can be trusted: of theirs that cannot, it has said what matters."""
-    return {member.model for found in comparison.assessments if found.status == "ok" for member in found.members}
+def _told_by_pools(comparison: Comparison) -> set[str]:
+    """Members of a pool that has said of them what matters: one that can be trusted, or has the same doubts."""
+    return {
+        member.model
+        for pool in comparison.assessments
+        for member in pool.members
+        if pool.status == "ok" or member.verdict in pool.verdict
+    }
 
 
 def _everyone_unique(sample: Sample) -> list[Statement]:
