@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.cli.outputs import Outputs
-from keyhole.cli.terminal import terminal_progress
+from keyhole.cli.terminal import PLAIN_EVERY, terminal_progress
 from keyhole.errors import DisclosureRiskWarning, InputError
 from keyhole.validation.designs import Design
 from keyhole.validation.in_words import ending_in_words
@@ -23,9 +23,6 @@ from keyhole.validation.study import Study, Validation, validate
 
 JOURNAL, ROWS, RESULT, PAGE = "journal.jsonl", "results.parquet", "validation.json", "report.html"
 UNTRUSTED, INTERRUPTED = 3, 130
-
-PLAIN_EVERY = 10.0
-"""Seconds between lines of progress where there is no terminal."""
 
 
 @dataclass(frozen=True)
