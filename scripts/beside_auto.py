@@ -52,6 +52,8 @@ def beside_auto(results: Mapping[Trial, Replicate]) -> Iterator[Beside]:
     for trial, found in results.items():
         if found.tau1 is not None and found.tau2 is not None:
             errors = abs(found.tau1.relative_error), abs(found.tau2.relative_error)
+            if not np.isfinite(errors).all():
+                continue  # nobody is unique in the population: no error is relative to that
             sample = replace(trial, model="", options=())
             by_model.setdefault((trial.population, trial.size, trial.model), {})[sample] = errors
     for (table, n, model), other in by_model.items():

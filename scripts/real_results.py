@@ -25,9 +25,9 @@ RULE = "|---" * 18 + "|"
 
 EXPLAINED = (
     "*True*: median over the samples; *bias*: mean estimate over mean truth, minus 1; *error*: median absolute "
-    "relative error; *due*: what it would be for normal errors that intervals of the mean width hold in 95%; "
-    "*covered*: share of 95% intervals that hold the truth; *AUC*: of r1, mean; *seconds*: median processor "
-    "time of a fit and its risk. Fits that did not converge are in all measures."
+    "relative error; *due*: what it would be for normal errors that intervals of the median width, as a share of "
+    "the truth, hold in 95%; *covered*: share of 95% intervals that hold the truth; *AUC*: of r1, mean; "
+    "*seconds*: median processor time of a fit and its risk. Fits that did not converge are in all measures."
 )
 
 
@@ -45,7 +45,7 @@ class TauRow:
 
     @classmethod
     def of(cls, tau: TauMeasures) -> "TauRow":
-        due = MEDIAN_ERROR * tau.mean_width / tau.median_truth if tau.median_truth else float("nan")
+        due = MEDIAN_ERROR * tau.median_relative_width
         return cls(
             tau.median_truth,
             tau.relative_bias,

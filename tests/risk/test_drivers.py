@@ -65,6 +65,8 @@ def test_missing_values_are_joined_with_nothing() -> None:
     assert coarsening(ages, np.array([5, 5, 5, 5]))[0].tolist() == [0, 0, 1, 3]
     eyes = KeyVariable("EYES", ("blue", "brown", "green", MISSING))
     assert coarsening(eyes, np.array([7, 9, 1, 0]))[0].tolist() == [1, 0, 1, 3]
+    first = KeyVariable("AGE", (MISSING, "9", "10", "70"))
+    assert coarsening(first, np.array([5, 5, 5, 5]))[0].tolist() == [3, 0, 0, 1]
 
 
 def test_a_key_of_two_levels_and_missing_values_is_not_coarsened() -> None:

@@ -29,6 +29,10 @@ def test_errors_are_compared_on_the_samples_that_both_have(monkeypatch: pytest.M
         Trial("table", 1_000, seed, "other", options=(("a", "1"),)): replicate(tau, 98.0)
         for seed, tau in enumerate(other)
     }
+    nobody = Interval(1.0, 0.0, 2.0, 0.0)
+    for model in ("auto", "other"):
+        alone = Replicate("ok", "", 0.0, 0.0, 1_000, 500, 0, TRUTH, nobody, Interval(TRUTH, 0.0, 0.0, TRUTH))
+        results[Trial("table", 1_000, 99, model)] = alone
     results |= {Trial("elsewhere", 1_000, seed, "other"): replicate(100.0) for seed in range(4)}
     (found,) = beside_auto(results)
     assert (found.table, found.model, len(found.pool)) == ("table", "other", 3)

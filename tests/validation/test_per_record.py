@@ -85,3 +85,9 @@ def test_errors_where_nobody_is_at_risk_are_not_passed_over() -> None:
     assert found.errors[-1] == np.inf
     assert found.coverage == pytest.approx(2 / 3)
     assert found.relative_bias == pytest.approx(1.5)
+
+
+def test_the_median_of_an_even_number_of_errors_is_between_the_middle_two() -> None:
+    found = TauMeasures.of([Interval(estimate, 0.0, 9.0, 1.0) for estimate in (2.0, 4.0, 5.0, 9.0)])
+    assert found.errors[2] == found.median_abs_relative_error == 3.5
+    assert (found.errors[1], found.errors[3]) == (2.5, 5.0)

@@ -13,7 +13,7 @@ from keyhole.population.sample import Sample
 from keyhole.risk.estimate import RiskAssessment
 from keyhole.validation import assessor as assessor_module
 from keyhole.validation import replicate as replicate_module
-from keyhole.validation.assessor import SHARED, assess
+from keyhole.validation.assessor import SHARED, assess, source_digest
 from keyhole.validation.journal import Journal
 from keyhole.validation.measures import measure
 from keyhole.validation.replicate import Replicate, Trial, run_trial
@@ -78,6 +78,28 @@ def test_a_journal_of_other_data_settings_or_code_is_not_used(
     keys.add(trial.key(population))
     assert len(keys) == 6
     assert run_trial(trial, population, "as it was").status == "fault"
+
+
+def test_a_digest_is_of_the_code_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that change while a process runs do not: what it computes later is still of the code it began with."""
+    names = ("pitman", "sequential-logit", "auto")
+
+    def digests() -> dict[str, str]:
+        source_digest.cache_clear()
+        return {name: source_digest(name) for name in names}
+
+    code = assessor_module._BEGUN_WITH
+    own = digests()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", lambda path: b"changed")
+        assert digests() == own
+    for place, expected in ((("risk", "assess.py"), set(names)), (("pooled", "laws.py"), set(names[1:]))):
+        file = next(path for path in code if path.parts[-2:] == place)
+        with monkeypatch.context() as patched:
+            patched.setitem(code, file, b"changed")
+            changed = digests()
+        assert {name for name in names if changed[name] != own[name]} == expected
+    source_digest.cache_clear()
 
 
 def test_no_trial_begins_after_the_time(tmp_path: Path) -> None:

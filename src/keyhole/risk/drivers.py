@@ -112,17 +112,23 @@ def coarsening(key: KeyVariable, records: IntVector) -> tuple[IntVector, str]:
     (array([0, 0, 1, 1]), 'neighbouring levels joined in pairs')
     >>> coarsening(KeyVariable("EYES", ("blue", "brown", "green", "grey")), np.array([7, 9, 1, 2]))
     (array([0, 1, 2, 2]), 'its 2 rarest levels joined')
+    >>> coarsening(KeyVariable("AGE", (MISSING, "0-14", "15-29")), np.array([5, 5, 5]))[0]
+    array([2, 0, 0])
     """
-    known = np.array([code for code, label in enumerate(key.levels) if label != MISSING])
-    merged = np.arange(len(key))
+    known = np.array([code for code, label in enumerate(key.levels) if label != MISSING], dtype=np.int64)
     if sum(is_band(key.levels[code]) for code in known) > len(known) / 2:
-        merged[known] = np.arange(len(known)) // 2
-        return merged, "neighbouring levels joined in pairs"
+        return _joined(len(key), known, np.arange(len(known)) // 2), "neighbouring levels joined in pairs"
     rare = known[np.argsort(records[known], kind="stable")[: len(known) - len(known) // 2]]
     kept = np.setdiff1d(known, rare)
-    merged[kept] = np.arange(len(kept))
-    merged[rare] = len(kept)
-    return merged, f"its {len(rare)} rarest levels joined"
+    codes = np.where(np.isin(known, rare), len(kept), np.searchsorted(kept, known))
+    return _joined(len(key), known, codes), f"its {len(rare)} rarest levels joined"
+
+
+def _joined(levels: int, known: IntVector, codes: IntVector) -> IntVector:
+    """New codes of all levels: those of the known ones, and behind them that of the missing one."""
+    merged = np.full(levels, levels - 1)
+    merged[known] = codes
+    return merged
 
 
 def _remedy(table: ContingencyTable, j: int, merged: IntVector, words: str, r1: Vector) -> Remedy:

@@ -19,10 +19,12 @@ SHARED = (
     "arrays.py",
     "randomness.py",
     "inference/*.py",
+    "models/catalogue.py",
     "numerics/*.py",
     "population/*.py",
     "risk/*.py",
     "table/*.py",
+    "validation/assessor.py",
     "validation/designs.py",
     "validation/per_record.py",
     "validation/population.py",
@@ -41,6 +43,10 @@ ALONE: Mapping[str, Mapping[str, object]] = {
     LEADER: ANSWER_ALONE,
 }
 """Options under which a model says the same, without what is shown beside it: nobody looks at that here."""
+
+_ROOT = Path(keyhole.__file__).parent
+_BEGUN_WITH = {file: hashlib.sha256(file.read_bytes()).digest() for file in _ROOT.rglob("*.py")}
+"""The code when this process began, which it runs to its end whatever becomes of the files."""
 
 SLOWER = ("auto", "sequential-logit", "lasso", "skinner-shlomo")
 """Models without chains of their own that take seconds or minutes."""
@@ -82,13 +88,14 @@ def _model(name: str, options: Mapping[str, object]) -> RiskModel:
 
 @cache
 def source_digest(name: str) -> str:
-    """Changes when the files beside a model change, or shared ones; for a pool, also those of its members."""
-    root = Path(keyhole.__file__).parent
-    folders = {_folder(type(model_named(one))) for one in (name, *POOLED.get(name, ()))}
-    files = {file for folder in folders for file in folder.glob("*.py")}
+    """Changes when the files beside a model change, or shared ones, or those of a pool with what it is made of."""
+    pools = [pool for pool, members in ANSWERED.items() if name in members]
+    folders = {_folder(type(model_named(one))) for one in (name, *pools, *POOLED.get(name, ()))}
+    used = {file for file in _BEGUN_WITH if file.parent in folders}
+    used |= {file for pattern in SHARED for file in _ROOT.glob(pattern)} & _BEGUN_WITH.keys()
     whole = hashlib.sha256()
-    for file in sorted(files | {file for pattern in SHARED for file in root.glob(pattern)}):
-        whole.update(file.read_bytes())
+    for file in sorted(used):
+        whole.update(_BEGUN_WITH[file])
     return whole.hexdigest()[:16]
 
 

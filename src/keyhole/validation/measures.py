@@ -10,6 +10,9 @@ from keyhole.arrays import Vector
 from keyhole.validation.per_record import Bins
 from keyhole.validation.replicate import Interval, Replicate, Trial
 
+ERRORS_AT = (0.025, 0.25, 0.5, 0.75, 0.975)
+"""Shares of the replicates at which relative errors are told."""
+
 
 @dataclass(frozen=True, slots=True)
 class TauMeasures:
@@ -27,6 +30,8 @@ class TauMeasures:
         Share of intervals that hold the truth.
     mean_width
         Of the intervals.
+    median_relative_width
+        Of the width over the truth; infinite where nobody was at risk.
     errors
         Relative errors at 2.5, 25, 50, 75 and 97.5% of the replicates.
     extremes
@@ -41,6 +46,7 @@ class TauMeasures:
     rmse: float
     coverage: float
     mean_width: float
+    median_relative_width: float
     errors: tuple[float, ...]
     extremes: tuple[float, float]
 
@@ -65,7 +71,8 @@ class TauMeasures:
             float(np.sqrt(np.square(estimate - truth).mean())),
             float(np.mean([tau.covers for tau in taus])),
             float(np.mean([tau.width for tau in taus])),
-            tuple(np.quantile(errors, (0.025, 0.25, 0.5, 0.75, 0.975), method="inverted_cdf").tolist()),
+            float(np.median([tau.width / tau.truth if tau.truth else np.inf for tau in taus])),
+            _quantiles(errors, ERRORS_AT),
             (float(errors.min()), float(errors.max())),
         )
 
@@ -158,6 +165,25 @@ def _measure(population: str, model: str, size: int, replicates: Sequence[Replic
         processor_seconds_per_fit=float(np.median([one.processor_seconds for one in fitted])) if fitted else None,
         total_seconds=math.fsum(one.seconds for one in replicates),
     )
+
+
+def _quantiles(values: Vector, shares: Sequence[float]) -> tuple[float, ...]:
+    """Quantiles on straight lines between the ordered values; beside an infinite one there are none between.
+
+    Examples
+    --------
+    >>> _quantiles(np.array([3.0, 1.0, 2.0, 4.0]), (0.25, 0.5))
+    (1.75, 2.5)
+    >>> _quantiles(np.array([0.0, np.inf, np.inf]), (0.0, 0.25, 0.75))
+    (0.0, inf, inf)
+    """
+    ordered = np.sort(values)
+    at = np.asarray(shares) * (len(ordered) - 1)
+    low, high = ordered[np.floor(at).astype(int)], ordered[np.ceil(at).astype(int)]
+    beyond = np.isinf(high)
+    step = np.where(beyond, 0.0, high) - np.where(beyond, 0.0, low)
+    found = np.where(beyond & (at > np.floor(at)), high, low + (at - np.floor(at)) * step)
+    return tuple(found.tolist())
 
 
 def _together(bins: Iterable[Bins]) -> Bins:
