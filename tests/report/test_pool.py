@@ -32,7 +32,7 @@ def test_members_are_told_of_and_not_counted_again() -> None:
     assert set(models_that_count(comparison, chosen)) == {"pool", "other"}
     words = agreement(comparison, chosen)
     assert words.startswith("By themselves, first (")
-    assert "second (" in words
+    assert ", not to be trusted) agree not at all. " in words
 
 
 def test_beside_a_pool_without_a_record_others_without_one_do_not_count() -> None:
@@ -43,8 +43,11 @@ def test_beside_a_pool_without_a_record_others_without_one_do_not_count() -> Non
     comparison = Comparison((pool, member, other), "pool", "It is a pool.")
     assert set(models_that_count(comparison, pool)) == {"pool"}
     words = agreement(comparison, pool)
-    assert "The other model, other (" in words
-    assert "did worse on real populations than first, or were never tried there" in words
+    assert "The other model has no weight in this verdict: other (" in words
+    assert "was never tried on such samples of them" in words
+    poor = replace(other, diagnostics=(TrackRecord(20, 90, covered=1, samples=18).diagnostic(),))
+    words = agreement(Comparison((pool, member, poor), "pool", "It is a pool."), pool)
+    assert "did worse on real populations than first." in words
 
 
 def test_a_member_without_a_say_raises_no_alarm_of_its_own() -> None:

@@ -307,7 +307,7 @@ def test_beside_a_good_record_the_others_do_not_count(compared: Any, toy: Any) -
     assert "disagree" not in told(report)
     low, high = (f"{model.model} ({rounded(model.tau1.estimate)})" for model in report.models[1:])
     words = point(report, "How far models agree")
-    assert words.startswith(f"The other models, {low} and {high}, did worse on real populations than")
+    assert words.startswith(f"The other models have no weight in this verdict: {low} and {high} were never tried")
     without = report_of(compared(toy("proven", mean=1.0), *others))
     assert without.verdict.apart
 

@@ -67,6 +67,12 @@ def test_nobody_stands_in_for_a_pool_that_cannot_be_trusted() -> None:
     assert _recommend([pool, found[1], proven], alone=False)[0] == "proven"
 
 
+def test_a_member_does_not_stand_in_for_a_pool_that_ran_alone() -> None:
+    member = assess_risk(Geometric(name="member"), random_sample())
+    pool = replace(member, model="pool", members=(member,), status="not-converged")
+    assert _recommend([pool, member], alone=True)[0] is None
+
+
 def test_one_without_a_criterion_makes_the_misfit_decide() -> None:
     found = [assess_risk(Geometric(name=name), random_sample()) for name in ("size index", "keys")]
     checks = [SizeIndexCheck(3.0, 100.0), SizeIndexCheck(0.9, None)]

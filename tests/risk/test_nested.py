@@ -1,7 +1,7 @@
 """Subsamples of the sample tell how far off a model is, where the sample is what it takes it for."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
 from keyhole.risk.compare import compare_models
 from keyhole.risk.nested import NESTED_ERROR, NestedCheck, NestedPoint, nested_check
+from keyhole.risk.reasons import why_the_pool
 from keyhole.table.contingency import ContingencyTable
 
 KEYS = (KeyVariable("A", tuple(map(str, range(60)))), KeyVariable("B", tuple(map(str, range(60)))))
@@ -77,6 +78,7 @@ def test_a_line_in_the_logarithm_of_the_share_is_followed_a_factor_of_ten() -> N
     assert NestedCheck(points, 0.02).extrapolated()[0] == pytest.approx(0.1 + 0.05 * np.log(0.02))
     assert NestedCheck(points, 1e-6).extrapolated()[0] == pytest.approx(0.1 + 0.05 * np.log(0.01))
     assert "extrapolated to this sample" in NestedCheck(points, 0.02).diagnostic().words
+    assert "% by chance)" in NestedCheck(points, 0.02).diagnostic().words
     assert "nothing could be extrapolated" in NestedCheck(points[:1], 0.02).diagnostic().words
     assert NestedCheck(points[:1], 0.02).extrapolated() == pytest.approx((0.1 + 0.05 * np.log(0.1), 0.1))
 
@@ -109,3 +111,20 @@ def test_a_caution_of_the_check_is_in_the_verdict() -> None:
     assert "subsamples was off" in found.verdict
     (plain,) = compare_models([wrong], sample).assessments
     assert "subsamples" not in plain.verdict
+
+
+def test_a_large_error_of_few_uniques_is_told_with_its_doubt() -> None:
+    from keyhole.risk.assess import assess_risk
+    from tests.risk.samples import Geometric
+
+    sample = independent_sample(3000)
+    few, many = (
+        NestedCheck((NestedPoint(0.1, (size, 1.0), (2.0 * size, 1.0)),), 0.1).diagnostic() for size in (2.0, 200.0)
+    )
+    assert (few.value, few.verdict) == (many.value, "good")
+    assert many.verdict == "caution"
+    for check, doubt in ((few, True), (many, False)):
+        member = assess_risk(Geometric(diagnostics=(check,)), sample)
+        words = why_the_pool(replace(member, model="pool", members=(member,)), [member])
+        assert "-50% by geometric" in words
+        assert ("that may be chance" in words) == doubt

@@ -9,9 +9,12 @@ from keyhole.population.sample import Sample
 TRACK_RECORD = "track_record"
 """Name of the diagnostic that carries the record."""
 
+NO_RECORD = "none"
+"""The value of that diagnostic where there is no record."""
+
 UNTRIED = Diagnostic(
     TRACK_RECORD,
-    "none",
+    NO_RECORD,
     "caution",
     "With these settings this model was not tried on samples of real populations like this one with known truth: "
     "take it as a second opinion.",
@@ -86,3 +89,8 @@ def good_record(diagnostics: Iterable[Diagnostic]) -> Diagnostic | None:
     """The record among the checks of a fit, if it has one and it is good."""
     found = (check for check in diagnostics if check.name == TRACK_RECORD and check.verdict == "good")
     return next(found, None)
+
+
+def was_tried(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether the checks of a fit tell of samples of real populations like this one, good or bad."""
+    return any(check.name == TRACK_RECORD and check.value != NO_RECORD for check in diagnostics)

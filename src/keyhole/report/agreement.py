@@ -1,7 +1,9 @@
 """How far the models agree, and which of their answers count."""
 
 import math
+from collections.abc import Collection
 
+from keyhole.inference.track_record import was_tried
 from keyhole.report.words import clean, listed, rounded
 from keyhole.risk.compare import Comparison
 from keyhole.risk.estimate import RiskAssessment
@@ -68,6 +70,10 @@ def are_apart(low: float, high: float) -> bool:
     return high - low >= 1 and high > APART * low
 
 
+def _are_close(low: float, high: float) -> bool:
+    return high - low < 1 or high <= CLOSE * low
+
+
 def agreement(comparison: Comparison, chosen: RiskAssessment) -> str:
     """How far the models agree, in words; those that do not count beside the recommended one are named apart."""
     estimates = models_that_count(comparison, chosen)
@@ -102,9 +108,14 @@ def _members(chosen: RiskAssessment) -> set[str]:
 
 
 def _within(chosen: RiskAssessment) -> str:
-    """What the models of a pool say by themselves, if there are several."""
+    """What the models of a pool say by themselves, if there are several, and how near to each other that is."""
     inside = {member.model: member.tau1.estimate for member in chosen.members if member.tau1 is not None}
-    return f"By themselves, {_named(inside)}. " if len(inside) > 1 else ""
+    if len(inside) < 2:
+        return ""
+    doubtful = {member.model for member in chosen.members if member.status != "ok"}
+    low, high = min(inside.values()), max(inside.values())
+    near = "closely" if _are_close(low, high) else "roughly" if not are_apart(low, high) else "not at all"
+    return f"By themselves, {_named(inside, doubtful)} agree {near}. "
 
 
 def _beside_a_record(
@@ -119,17 +130,40 @@ def _beside_a_record(
     if len(estimates) > 1:
         words.append(_spread(estimates, f"The {len(estimates)} models with a good record"))
     if aside:
-        others, have = ("The other model", "has") if len(aside) == 1 else ("The other models", "have")
         first = clean(chosen.model if chosen.record is not None else chosen.members[0].model)
-        words.append(
-            f"{others}, {_named(aside)}, did worse on real populations than {first}, or were never tried there "
-            f"with such settings, and {have} no weight in this verdict."
-        )
+        untried = {
+            found.model
+            for found in comparison.assessments
+            if found.model in aside and not was_tried(found.diagnostics)
+        }
+        words.append(_without_weight(aside, untried, first))
     return " ".join(words)
 
 
-def _named(estimates: dict[str, float]) -> str:
-    return listed([f"{clean(model)} ({rounded(estimate)})" for model, estimate in estimates.items()])
+def _without_weight(aside: dict[str, float], untried: set[str], first: str) -> str:
+    """The models that have no weight, and why: those tried on real populations apart from those that were not."""
+    poor = {model: tau1 for model, tau1 in aside.items() if model not in untried}
+    rest = {model: tau1 for model, tau1 in aside.items() if model in untried}
+    why = [
+        *([f"{_named(poor)} did worse on real populations than {first}"] if poor else []),
+        *(
+            [f"{_named(rest)} {'was' if len(rest) == 1 else 'were'} never tried on such samples of them"]
+            if rest
+            else []
+        ),
+    ]
+    others, have = ("The other model", "has") if len(aside) == 1 else ("The other models", "have")
+    return f"{others} {have} no weight in this verdict: {'; '.join(why)}."
+
+
+def _named(estimates: dict[str, float], doubtful: Collection[str] = ()) -> str:
+    """Models with their estimates, and with a word on those that are not to be trusted."""
+    return listed(
+        [
+            f"{clean(model)} ({rounded(estimate)}{', not to be trusted' if model in doubtful else ''})"
+            for model, estimate in estimates.items()
+        ]
+    )
 
 
 def _alone(comparison: Comparison) -> str:
@@ -153,7 +187,7 @@ def _those(comparison: Comparison, estimates: dict[str, float]) -> str:
 def _spread(estimates: dict[str, float], models: str) -> str:
     (least, low), *_, (most, high) = sorted(estimates.items(), key=lambda found: found[1])
     span = f"from {rounded(low)} ({clean(least)}) to {rounded(high)} ({clean(most)})"
-    if high - low < 1 or high <= CLOSE * low:
+    if _are_close(low, high):
         return f"{models} agree closely: {span}."
     factor = _factor(low, high)
     if not are_apart(low, high):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.inference.track_record import TRACK_RECORD
+from keyhole.inference.track_record import NO_RECORD, TRACK_RECORD
 from keyhole.population.sample import Sample
 from keyhole.report.agreement import (
     HOPELESS_FIT,
@@ -174,10 +174,14 @@ def _headline(comparison: Comparison, chosen: RiskAssessment, tau1: RiskEstimate
 
 def _doubt(chosen: RiskAssessment) -> str:
     misfit = chosen.size_index_misfit or 0.0
-    if misfit < POOR_FIT:
-        rough = any(check.name == TRACK_RECORD and check.verdict != "good" for check in chosen.diagnostics)
-        return ", by a model that is a rough guide" if rough else ""
-    return ", by a model that fits poorly" if misfit < HOPELESS_FIT else ", by a model that does not fit"
+    if misfit >= POOR_FIT:
+        return ", by a model that fits poorly" if misfit < HOPELESS_FIT else ", by a model that does not fit"
+    record = next((check for check in chosen.diagnostics if check.name == TRACK_RECORD), None)
+    if record is None or record.verdict == "good":
+        return ""
+    # A pool is believed for how it predicts unseen records, tried or not.
+    untried = bool(chosen.members) and record.value == NO_RECORD
+    return f", by a model that {'was not tried on such files' if untried else 'is a rough guide'}"
 
 
 def _uniques(sample: Sample) -> str:

@@ -131,7 +131,7 @@ def _recommend(assessments: Sequence[RiskAssessment], *, alone: bool) -> tuple[s
     pool = next((found for found in trusted if found.members), None)
     if pool is not None:
         return pool.model, why_the_pool(pool, assessments)
-    if alone:
+    if alone and not any(found.members for found in assessments):
         return trusted[0].model, "It is the only model that was run."
     if proven := [found for found in trusted if found.record is not None]:
         return _best_recorded(proven)

@@ -37,6 +37,9 @@ FURTHEST = 10.0
 LARGE, CLEAR = 0.25, 2.0
 """Errors from which the check is a caution, and how many standard errors they must be from zero."""
 
+NORMAL_95 = 1.96
+"""Standard errors to each side that hold 95% of a normal law."""
+
 LIGHT = {"draws": 40, "nested": 0, "orders": 1}
 """Options of models that take time and hardly change what is estimated here."""
 
@@ -83,7 +86,8 @@ class NestedCheck:
         shown = ", ".join(f"{np.expm1(point.log_error(0)):+.0%} in {point.share:.0%}" for point in self.points)
         words = f"With the sample as the population, tau1 of subsamples was off by {shown} of it; "
         if len(self.points) > 1:
-            words += f"extrapolated to this sample {value:+.0%}."
+            low, high = np.expm1([error - NORMAL_95 * deviation, error + NORMAL_95 * deviation])
+            words += f"extrapolated to this sample {value:+.0%} ({low:+.0%} to {high:+.0%} by chance)."
         else:
             words += "smaller ones have too few uniques, so that nothing could be extrapolated."
         grave = abs(value) > LARGE and abs(error) > CLEAR * deviation

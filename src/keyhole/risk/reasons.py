@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from keyhole.risk.estimate import RiskAssessment
-from keyhole.risk.nested import NESTED_ERROR
+from keyhole.risk.nested import LARGE, NESTED_ERROR
 
 FITS, POOR = 2.0, 10.0
 """Misfits of the size index up to which a model is said to reproduce it, and from which not to."""
@@ -40,17 +40,19 @@ def _size_index(pool: RiskAssessment, others: Sequence[RiskAssessment]) -> str:
 
 
 def _nested(members: Sequence[RiskAssessment]) -> str:
-    """How far off the models of the pool were where the sample played the population."""
-    errors = {
-        found.model: float(check.value)
-        for found in members
-        for check in found.diagnostics
-        if check.name == NESTED_ERROR
-    }
+    """How far off the models of the pool were where the sample played the population, and where that is chance."""
+    errors = {found.model: check for found in members for check in found.diagnostics if check.name == NESTED_ERROR}
     if not errors:
         return ""
-    shown = ", ".join(f"{error:+.0%} by {name}" for name, error in errors.items())
-    return f"By subsamples, as if the sample were the population, tau1 carried over to it is off by {shown}."
+    shown = ", ".join(f"{float(check.value):+.0%} by {name}" for name, check in errors.items())
+    words = f"By subsamples, as if the sample were the population, tau1 carried over to it is off by {shown}"
+    chance = [
+        name for name, check in errors.items() if abs(float(check.value)) > LARGE and check.verdict == "good"
+    ]
+    if chance:
+        which = "that" if len(chance) == len(errors) else f"that of {_listed(chance)}"
+        words += f"; so few are unique in subsamples that {which} may be chance"
+    return f"{words}."
 
 
 def _listed(names: Sequence[str]) -> str:

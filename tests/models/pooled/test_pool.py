@@ -11,7 +11,7 @@ from keyhole.arrays import Vector
 from keyhole.data import census_income
 from keyhole.errors import FitFailed, UnknownModel
 from keyhole.inference.fit import Diagnostic, Fit, Member, Verdict
-from keyhole.inference.track_record import TrackRecord, good_record
+from keyhole.inference.track_record import NO_RECORD, TRACK_RECORD, TrackRecord, good_record
 from keyhole.models.catalogue import model_named
 from keyhole.models.pooled.checks import ENDED_EARLY, diagnose
 from keyhole.models.pooled.laws import numbers_of, pooled_laws
@@ -23,7 +23,7 @@ from keyhole.population.unsampled import UnsampledCounts
 from keyhole.progress import Progress, silent
 from keyhole.risk.assess import assess_risk, risk_of_laws
 from keyhole.validation.population import load_population
-from tests.models.samples import typical_sample
+from tests.models.samples import sample_of, typical_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +153,37 @@ def test_the_record_is_that_of_the_leader_where_it_alone_has_a_say() -> None:
         assert (good_record(diagnose(pooled, {})) is not None) == kept
 
 
+def test_a_mixture_says_that_it_was_not_tried() -> None:
+    sample = typical_sample()
+    pair = [
+        Member(ToyModel("one"), Recorded(sample, 1e-5, -5.0), 0.7, 0.0),
+        Member(ToyModel("two"), Toy(sample, 1e-5, -5.0), 0.3),
+    ]
+    (found,) = [check for check in diagnose(pair, {}) if check.name == TRACK_RECORD]
+    assert (found.verdict, found.value) == ("caution", NO_RECORD)
+    assert "two has 30% of it" in found.words
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"), [("time", "the time limit ended it"), ("interrupted", "it was interrupted")]
+)
+def test_a_second_opinion_that_was_ended_says_by_what(ending: str, words: str) -> None:
+    class Ended(Toy):
+        @property
+        def diagnostics(self) -> tuple[Diagnostic, ...]:
+            return (
+                Diagnostic("ending", ending, "caution", "Stopped."),
+                Diagnostic("toy", 1, "untrusted", "A toy."),
+            )
+
+    sample = typical_sample()
+    pair = [
+        Member(ToyModel("one"), Toy(sample, 1e-5, -5.0), 1.0),
+        Member(ToyModel("two"), Ended(sample, 1e-5, -5.0), 0.0),
+    ]
+    assert f"two had no say: {words}" in diagnose(pair, {})[0].words
+
+
 def test_an_interruption_is_heard_whatever_the_share() -> None:
     sample = typical_sample()
     pooled = [
@@ -240,7 +271,7 @@ def test_without_second_opinions_the_answer_is_the_same_to_the_digit(monkeypatch
 
 def test_a_member_says_in_the_pool_what_it_says_alone() -> None:
     """To the digit, given the same seed; and so does the pool where it is the only one."""
-    sample = typical_sample()
+    sample = sample_of(typical_sample().table.counts.tolist(), 30_000, keys=6, levels=3)
     pool = assess_risk(model_named("auto", effort="quick"), sample, seed=5)
     alone = assess_risk(model_named("sequential-logit"), sample, seed=5)
     other = assess_risk(model_named("sequential-logit"), sample, seed=6)

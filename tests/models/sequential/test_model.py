@@ -164,11 +164,30 @@ def test_subsamples_that_contradict_other_populations(nested: float, verdict: st
     assert "nested_shift" not in diagnosed(some_sample(), ([], []), Shift(0.0, 0.1))
 
 
-@pytest.mark.parametrize(("mean", "words"), [(0.1, "lowers"), (-0.1, "raises"), (0.0, "no change")])
+@pytest.mark.parametrize(
+    ("mean", "words"), [(0.1, "lowers"), (-0.1, "raises"), (0.0, "as many people as the fit says")]
+)
 def test_the_shift_says_what_it_does_to_the_risk(mean: float, words: str) -> None:
     line = diagnosed(some_sample(), ([], []), Shift(mean, 0.1))["shift"]
     assert (line.value, line.verdict) == (mean, "good")
     assert words in line.words
+
+
+def test_a_shift_that_is_carried_over_names_what_this_file_has() -> None:
+    line = diagnosed(some_sample(400), ([], []), Shift(0.01, 0.1, extrapolated=True))["shift"]
+    assert line.verdict == "caution"
+    assert "this file has 400 and 6." in line.words
+
+
+def test_a_key_that_names_people_is_not_trusted() -> None:
+    """A number of a person beside two honest keys: one level for most records, and nothing to learn of it."""
+    rng = np.random.default_rng(55)
+    for levels, verdict in ((399, "good"), (401, "untrusted")):
+        number = np.concatenate([np.arange(levels), rng.integers(levels, size=800 - levels)])
+        codes = np.stack([rng.integers(5, size=800), rng.integers(3, size=800), number], axis=1)
+        line = diagnosed(sample_of_codes(codes, 16_000, (5, 3, levels)), ([], []), Shift(0.0, 0.1))["most_levels"]
+        assert (line.value, line.verdict) == (levels, verdict)
+        assert ("Drop or coarsen it" in line.words) == (verdict == "untrusted")
 
 
 def test_the_record_is_that_of_samples_of_about_the_same_size() -> None:
@@ -295,3 +314,22 @@ def test_records_in_impossible_cells_are_not_fitted_silently() -> None:
     assert zeros_of().contains(codes).any()
     with pytest.raises(DisclosureRiskError):
         fitted(sample_of_codes(codes, 9000, zeros=zeros_of()))
+
+
+def test_other_samples_have_as_many_records_however_cells_scatter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where full cells lose records, more are drawn; the variance of a cell is that of all that are drawn."""
+    told: list[int] = []
+
+    def losing(self: Scatter, log_p: np.ndarray, records: int, rng: np.random.Generator) -> np.ndarray:
+        assert len(log_p) == records
+        told.append(records)
+        return (rng.random(records) < 0.5).astype(np.int64)
+
+    monkeypatch.setattr(Scatter, "crowds", losing)
+    sample = some_sample(600)
+    sizes = np.arange(1, 601)
+    expected = fitted(sample, SequentialLogit(orders=2, nested=0, draws=2)).expected_cells(
+        sizes, np.random.default_rng(5)
+    )
+    assert expected @ sizes == pytest.approx(600)
+    assert len(set(told)) > 1

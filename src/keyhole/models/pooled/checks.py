@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from keyhole.inference.fit import Diagnostic, Member
-from keyhole.inference.track_record import TRACK_RECORD, UNTRIED
+from keyhole.inference.track_record import NO_RECORD, TRACK_RECORD, UNTRIED
 
-INTERRUPTED = "interrupted"
-"""The ending of chains that somebody stopped: nothing is to be run after them."""
+INTERRUPTED, TIME = "interrupted", "time"
+"""The endings of chains that somebody stopped, nothing being to be run after them, and of those out of time."""
 
 ENDED_EARLY = Diagnostic(
     "ending", INTERRUPTED, "caution", "The run was interrupted before all models of the pool had an answer."
@@ -38,8 +38,16 @@ def diagnose(
 
 def _record(members: Sequence[Member]) -> tuple[Diagnostic, ...]:
     """That of the leader, where others hardly count; mixtures were not needed on the real samples so far."""
-    own = tuple(check for check in members[0].fit.diagnostics if check.name == TRACK_RECORD)
-    return own if members[0].share > 1.0 - MINOR or not own else (UNTRIED,)
+    leader, *others = members
+    own = tuple(check for check in leader.fit.diagnostics if check.name == TRACK_RECORD)
+    if leader.share > 1.0 - MINOR or own in ((), (UNTRIED,)):
+        return own
+    mixed = " and ".join(f"{one.model.name} has {one.share:.0%}" for one in others if one.share)
+    words = (
+        f"On samples of real populations with known truth the pool was nearly all {leader.model.name}. Here "
+        f"{mixed} of it, which was not tried: how often its intervals hold is not known."
+    )
+    return (Diagnostic(TRACK_RECORD, NO_RECORD, "caution", words),)
 
 
 def _shares(members: Sequence[Member], behind: Mapping[str, float]) -> Diagnostic:
@@ -57,11 +65,12 @@ def _shares(members: Sequence[Member], behind: Mapping[str, float]) -> Diagnosti
         words = f"It is {names[0]} alone."
         return Diagnostic("pool", names[0], "good", words)
     if not any(map(_trusted, members[1:])):
-        words = (
-            f"It is {names[0]}. {', '.join(names[1:])} had no say: its own checks failed, so that what "
-            "it answers is a second opinion only."
+        out = (
+            f"{one.model.name} had no say: {_why_untrusted(one)}, so that what it answers is a second opinion "
+            "only."
+            for one in members[1:]
         )
-        return Diagnostic("pool", names[0], "good", words)
+        return Diagnostic("pool", names[0], "good", " ".join([f"It is {names[0]}.", *out]))
     parts = [f"{name} {member.share:.0%}" for name, member in zip(names, members, strict=True)]
     words = (
         f"The pool is made of {', '.join(parts)}: how sure it is that each predicts best the records that it has "
@@ -72,6 +81,14 @@ def _shares(members: Sequence[Member], behind: Mapping[str, float]) -> Diagnosti
 
 def _trusted(member: Member) -> bool:
     return all(check.verdict != "untrusted" for check in member.fit.diagnostics)
+
+
+def _why_untrusted(member: Member) -> str:
+    ending = next((check.value for check in member.fit.diagnostics if check.name == "ending"), None)
+    return {
+        INTERRUPTED: "it was interrupted before its chains had met",
+        TIME: "the time limit ended it before its chains had met",
+    }.get(str(ending), "its own checks failed")
 
 
 def _taken_over(member: Member, check: Diagnostic, *, leader: bool) -> Diagnostic:

@@ -35,6 +35,10 @@ CHECKED_EFFECT = 1.05
 LARGEST_POPULATION = 20_000_000
 """Beyond ten times the largest real population that was tried."""
 
+OWN_LEVELS = 0.5
+"""A key with more levels than this share of the records has one of its own for most of them: it names people, and
+the file does not tell how often its levels repeat."""
+
 DISAGREEMENT, GRAVE_DISAGREEMENT = 0.10, 0.30
 """Half the range of tau over the orders, as a share of their mean, that deserves a word; and that is too much."""
 
@@ -49,13 +53,13 @@ def diagnose(
 ) -> tuple[Diagnostic, ...]:
     """Every check of a fit, good or bad."""
     names = [key.name for key in sample.table.keys]
-    found = [_convergence(laws), _penalties(laws), _separation(laws, names), _shift(shift)]
+    found = [_convergence(laws), _penalties(laws), _separation(laws, names), _shift(shift, sample)]
     if shift.nested is not None:
         found.append(_nested(shift.nested, shift))
     if len(by_order.tau1) != 1:
         found.append(_orders(by_order))
     if sample.uniques and sample.unsampled_size:
-        found += [_size(sample), _population(sample)]
+        found += [_size(sample), _population(sample), _levels(sample)]
     if sample.table.weights is not None:
         found.append(_weights(sample))
     found.append(Diagnostic("log_score", log_score, "good", _score_words(log_score)))
@@ -125,6 +129,26 @@ def _population(sample: Sample) -> Diagnostic:
     return Diagnostic("population_size", people, "good", f"The population has {people:,} people.")
 
 
+def _levels(sample: Sample) -> Diagnostic:
+    """Whether a key names people: how often its levels repeat, which the file cannot show, is then the risk."""
+    most = OWN_LEVELS * sample.sample_size
+    seen = _levels_seen(sample)
+    if names := [key.name for key, levels in zip(sample.table.keys, seen, strict=True) if levels > most]:
+        words = (
+            f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} a level of "
+            f"{'its' if len(names) == 1 else 'their'} own for most records, like a name or a number of a person: "
+            "how often such levels repeat in the population cannot be told from the file. Drop or coarsen "
+            f"{'it' if len(names) == 1 else 'them'}."
+        )
+        return Diagnostic("most_levels", max(seen), "untrusted", words)
+    return Diagnostic("most_levels", max(seen, default=0), "good", "No key names single records.")
+
+
+def _levels_seen(sample: Sample) -> list[int]:
+    """How many levels of each key the file has."""
+    return [len(np.unique(levels)) for levels in sample.table.cells.T]
+
+
 @dataclass(frozen=True, eq=False)
 class ByOrder:
     """tau1 and tau2 of each order alone, and the standard deviations of their predictions."""
@@ -167,18 +191,20 @@ def _half_range(values: Vector) -> float:
     return float(np.ptp(values)) / 2 / middle if middle >= 1.0 else 0.0
 
 
-def _shift(shift: Shift) -> Diagnostic:
+def _shift(shift: Shift, sample: Sample) -> Diagnostic:
     """By how much all probabilities are moved, and whether that is more than a rule carried further."""
-    effect = (
-        "which lowers the risk" if shift.mean > 0 else "which raises the risk" if shift.mean < 0 else "no change"
-    )
-    words = (
-        f"Seen combinations are taken to hold {100 * np.expm1(shift.mean):+.1f}% people against the fit, {effect}"
-    )
+    words = "Seen combinations are taken to hold as many people as the fit says"
+    if shift.mean:
+        effect = "lowers" if shift.mean > 0 else "raises"
+        words = (
+            f"Seen combinations are taken to hold {100 * np.expm1(shift.mean):+.1f}% people against the fit, "
+            f"which {effect} the risk"
+        )
     if shift.extrapolated:
         words += (
             f": carried over from samples of real populations with {LEAST_WORTH:,} records and more and "
-            f"{FEWEST_KEYS} to {MOST_CHECKED_KEYS} keys, which this file does not have."
+            f"{FEWEST_KEYS} to {MOST_CHECKED_KEYS} keys; this file has {sample.sample_size:,} and "
+            f"{sum(levels > 1 for levels in _levels_seen(sample))}."
         )
         return Diagnostic("shift", shift.mean, "caution", words)
     words += ": what samples of real populations of about this size, by about as many keys, make likely."

@@ -17,6 +17,7 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.other_samples import mean_cells
 from keyhole.inference.threads import processors
+from keyhole.inference.track_record import UNTRIED
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, ByOrder, diagnose, record_at
 from keyhole.models.sequential.found_dependence import found_dependence
@@ -258,8 +259,9 @@ class SequentialLogitFit:
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         checks = diagnose(self.sample, self.laws, self.shift, self.dependence, self.log_score, self._by_order())
-        record = record_at(self.sample.sample_size)
-        return (*checks, record.diagnostic()) if self._was_checked_elsewhere() else checks
+        if not self._was_checked_elsewhere():
+            return checks
+        return (*checks, UNTRIED if self.shift.extrapolated else record_at(self.sample.sample_size).diagnostic())
 
     def _was_checked_elsewhere(self) -> bool:
         """Whether samples like this one, without weights that differ, are behind the model's record."""
@@ -295,9 +297,14 @@ class SequentialLogitFit:
 
         def another(own: Generator) -> IntVector:
             laws = [law.drawn(own) for law in self.laws]
-            drawn = _by_law(laws, enough, own)
-            log_p = np.concatenate([law.log_probability(cells) for law, cells in zip(laws, drawn, strict=True)])
-            dense = np.repeat(np.concatenate(drawn), Scatter().crowds(log_p, records, own), axis=0)
+            dense, size = np.empty((0, len(keys)), dtype=np.int64), enough
+            while len(dense) < records:
+                drawn = _by_law(laws, size, own)
+                log_p = np.concatenate(
+                    [law.log_probability(cells) for law, cells in zip(laws, drawn, strict=True)]
+                )
+                dense = np.repeat(np.concatenate(drawn), Scatter().crowds(log_p, size, own), axis=0)
+                size += records // 10 + 1  # where full cells scatter, there can be too few
             own.shuffle(dense)
             return ContingencyTable.from_codes(keys, self._table_codes(dense[:records])).counts
 
