@@ -88,7 +88,11 @@ MaxSeconds = Annotated[
 ]
 Resume = Annotated[
     Path | None,
-    typer.Option("--resume", metavar="DIR", help="Go on with an interrupted run; results go to the same folder."),
+    typer.Option(
+        "--resume",
+        metavar="DIR",
+        help="Go on with an interrupted run; results go to the same folder. auto keeps no chains to go on with.",
+    ),
 ]
 DrawsOut = Annotated[
     Path | None, typer.Option("--draws-out", metavar="FILE.nc", help="Draws of the chains, for ArviZ.")

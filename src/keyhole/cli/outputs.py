@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from keyhole.cli.job import Job
@@ -106,6 +106,11 @@ class Outputs:
             )
         return kept
 
+    def tell_ended(self, models: Collection[str]) -> None:
+        """That what was there is written, where no chains are kept that could go on."""
+        if not self.quiet and not any(map(self.kept, models)):
+            sys.stderr.write("keyhole: interrupted; what had been found by then is written, and marked so\n")
+
     @property
     def _again(self) -> str:
         return "the same command" + (
@@ -161,12 +166,20 @@ def deliver(
     if outputs.folder is not None and any(path.parent == outputs.folder for path in outputs.files):
         private_folder(outputs.folder)
     with private_files(documents):  # they take their places when the last of all is written
-        if outputs.records is not None:
+        if outputs.records is not None and not _left_without_answer(comparison):
             _write_records(outputs, outputs.records, job, comparison)
+    if outputs.records is not None and _left_without_answer(comparison):
+        sys.stderr.write("keyhole: no --records were written: the run was interrupted before the model for them\n")
+        outputs = replace(outputs, records=None)
     if outputs.json == "-":
         sys.stdout.write(result)
     elif not outputs.quiet:
         _show(report, outputs)
+
+
+def _left_without_answer(comparison: Comparison) -> bool:
+    """Whether somebody ended the run before there was a model whose risks could be given to records."""
+    return comparison.interrupted and comparison.chosen is None
 
 
 def _write_records(outputs: Outputs, path: Path, job: Job, comparison: Comparison) -> None:

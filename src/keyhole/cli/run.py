@@ -19,6 +19,7 @@ from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import CATALOGUE, automatic, model_named
 from keyhole.population.loading import LoadedSample
 from keyhole.randomness import DEFAULT_SEED
+from keyhole.report.agreement import HOPELESS_FIT
 from keyhole.report.words import rounded
 from keyhole.risk.classify import check_thresholds
 from keyhole.risk.compare import Comparison, compare_models
@@ -68,10 +69,12 @@ def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> N
         progress("reading", 0)
         job = prepare(load)
     job = replace(job, warnings=(*job.warnings, *unused))
-    if outputs.folder is not None and sampled:
+    if outputs.folder is not None:
         from keyhole.report.writing import private_folder
 
-        private_folder(outputs.folder)  # where the chains are kept while they run
+        private_folder(
+            outputs.folder
+        )  # so that one that cannot be is told now; chains are kept there while they run
         if outputs.resume is None:
             outputs.remove_checkpoints(sampled)
     assess_and_deliver(job, models, choice, outputs)
@@ -100,6 +103,7 @@ def assess_and_deliver(
     else:
         outputs.remove_checkpoints(with_chains(models))
     if comparison.interrupted:
+        outputs.tell_ended(with_chains(models))
         raise typer.Exit(INTERRUPTED)
     doubtful = any(found.status != "ok" for found in comparison.assessments)
     if comparison.recommended is None or (doubtful and not choice.automatic):
@@ -142,7 +146,12 @@ def _tell_first(progress: Terminal, models: int, found: RiskAssessment) -> None:
             f"{found.model}: {rounded(found.tau1.estimate)} unique in the population "
             f"({rounded(found.tau1.low)} to {rounded(found.tau1.high)})"
         )
-        progress.say(words if found.members else f"{words}, a first rough answer")
+        doubt = "" if found.members else ", a first rough answer"
+        if found.status != "ok":
+            doubt = ", not to be trusted"
+        elif (found.size_index_misfit or 0.0) >= HOPELESS_FIT:
+            doubt += " by a model that does not fit"
+        progress.say(f"{words}{doubt}")
 
 
 def with_chains(models: Sequence[RiskModel]) -> list[str]:

@@ -40,6 +40,7 @@ def to_json(comparison: Comparison, *, command: str, truth: Truth | None = None)
         "results": [_result(found, truth) for found in comparison.assessments],
         "recommended": comparison.recommended,
         **({"not_run": list(comparison.not_run)} if comparison.not_run else {}),
+        **({"interrupted": True} if comparison.interrupted else {}),
     }
 
 
