@@ -21,6 +21,15 @@ UNTRIED = Diagnostic(
 )
 """What a model without a record says of itself."""
 
+UNLIKE = Diagnostic(
+    TRACK_RECORD,
+    NO_RECORD,
+    "caution",
+    "Of the samples of real populations with known truth on which this model was tried none was like this file: "
+    "how often its intervals hold here is not known.",
+)
+"""What a model with a record says of itself where the file is not like those behind it."""
+
 SMALLEST = 1000
 """Records of the smallest samples that records come from."""
 

@@ -29,13 +29,11 @@ def _size_index(pool: RiskAssessment, others: Sequence[RiskAssessment]) -> str:
     unfit = [name for name, misfit in judged.items() if misfit is not None and misfit >= POOR]
     if not fit and not unfit:
         return ""
-    words = (
-        [f"{_listed(fit)} reproduce{'s' * (len(fit) == 1)} how many records share a combination"] if fit else []
-    )
+    what = "how many records share a combination"
+    words = [f"{_listed(fit)} reproduce{'s' * (len(fit) == 1)} {what}"] if fit else []
     if unfit:
-        words.append(
-            f"{_listed(unfit)} {'does' if len(unfit) == 1 else 'do'} not" + ("" if fit else " reproduce it")
-        )
+        does_not = f"{_listed(unfit)} {'does' if len(unfit) == 1 else 'do'} not"
+        words.append(does_not if fit else f"{does_not} reproduce {what}")
     return "; ".join(words) + "."
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from keyhole.inference.fit import Diagnostic, Member
-from keyhole.inference.track_record import NO_RECORD, TRACK_RECORD, UNTRIED
+from keyhole.inference.track_record import NO_RECORD, TRACK_RECORD
 
 INTERRUPTED, TIME = "interrupted", "time"
 """The endings of chains that somebody stopped, nothing being to be run after them, and of those out of time."""
@@ -40,7 +40,7 @@ def _record(members: Sequence[Member]) -> tuple[Diagnostic, ...]:
     """That of the leader, where others hardly count; mixtures were not needed on the real samples so far."""
     leader, *others = members
     own = tuple(check for check in leader.fit.diagnostics if check.name == TRACK_RECORD)
-    if leader.share > 1.0 - MINOR or own in ((), (UNTRIED,)):
+    if leader.share > 1.0 - MINOR or not own or own[0].value == NO_RECORD:
         return own
     mixed = " and ".join(f"{one.model.name} has {one.share:.0%}" for one in others if one.share)
     words = (

@@ -17,7 +17,7 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.other_samples import mean_cells
 from keyhole.inference.threads import processors
-from keyhole.inference.track_record import UNTRIED
+from keyhole.inference.track_record import UNLIKE
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
 from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, ByOrder, diagnose, record_at
 from keyhole.models.sequential.found_dependence import found_dependence
@@ -261,7 +261,7 @@ class SequentialLogitFit:
         checks = diagnose(self.sample, self.laws, self.shift, self.dependence, self.log_score, self._by_order())
         if not self._was_checked_elsewhere():
             return checks
-        return (*checks, UNTRIED if self.shift.extrapolated else record_at(self.sample.sample_size).diagnostic())
+        return (*checks, UNLIKE if self.shift.extrapolated else record_at(self.sample.sample_size).diagnostic())
 
     def _was_checked_elsewhere(self) -> bool:
         """Whether samples like this one, without weights that differ, are behind the model's record."""
