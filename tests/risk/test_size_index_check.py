@@ -1,6 +1,6 @@
 """The misfit of the size index is about 1 for the law that made the sample and large for another."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -87,3 +87,28 @@ def test_a_law_of_the_keys_is_held_against_other_samples_from_it() -> None:
     wrong = check_size_index(apart, rng=rng)
     assert wrong is not None
     assert wrong.misfit > 10
+
+
+@dataclass(frozen=True)
+class _Foretells:
+    """A fit that expects a fixed share more of each number of cells than its sample has."""
+
+    sample: Sample
+    more: float
+
+    def expected_cells(self, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return (1.0 + self.more) * np.array([self.sample.size_index.at(int(size)) for size in sizes])
+
+
+@pytest.mark.parametrize("copies", [1, 10, 1000])
+def test_small_departures_are_no_misfit_however_large_the_sample(copies: int) -> None:
+    """2% of each number of cells are, by chance or by the tolerance; 20% are one as soon as they are clear."""
+    sample = sample_of([1] * (400 * copies) + [2] * (90 * copies) + [3] * (30 * copies), 10**8, levels=1000)
+    near, far = (
+        check_size_index(_Foretells(sample, more), rng=np.random.default_rng(1))  # type: ignore[arg-type]
+        for more in (0.02, 0.2)
+    )
+    assert near is not None
+    assert far is not None
+    assert near.misfit < 0.5
+    assert (far.misfit > 10) == (copies >= 10)

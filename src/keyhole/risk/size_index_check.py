@@ -16,6 +16,12 @@ RARE = 1.0
 """Neighbouring sizes are joined until a model expects at least this many cells."""
 
 
+TOLERANCE = 0.03
+"""By how much of itself what a model of the keys expects may be off, besides by chance: no law of people is quite
+true, and in a large sample every one would be found out. On real samples of 10,000 to 68,000 records the sequential
+logit expected 1 to 3% too many unique cells, and its risk was right."""
+
+
 @dataclass(frozen=True, slots=True)
 class SizeIndexCheck:
     """How a fit compares with the sample's size index.
@@ -23,7 +29,7 @@ class SizeIndexCheck:
     Attributes
     ----------
     misfit
-        Chi-squared per degree of freedom: about 1 for a model whose law could have produced the sample.
+        Chi-squared per degree of freedom: at most about 1 for a model whose law could have produced the sample.
     criterion
         Minus twice the log-likelihood of the size index, plus a charge for each parameter; the smaller the
         better, comparable between models of one sample only. None for models of the keys, whose parameters were
@@ -52,7 +58,9 @@ def check_size_index(fit: Fit, *, rng: Generator) -> SizeIndexCheck | None:
 
 
 def _beside_others(fit: ForetellsCells, rng: Generator) -> SizeIndexCheck | None:
-    r"""Chi-squared per group of sizes: :math:`B^{-1} \sum_b (f_b - e_b)^2 / e_b`.
+    r"""Chi-squared per group of sizes, with a tolerance of 3%.
+
+    .. math:: B^{-1} \sum_b \frac{(f_b - e_b)^2}{e_b + (0.03\, e_b)^2}
 
     Nothing is given here: a law of the keys says how many cells a sample has.
     """
@@ -62,7 +70,8 @@ def _beside_others(fit: ForetellsCells, rng: Generator) -> SizeIndexCheck | None
         return None
     uniques = float(observed[0] / expected[0]) if expected[0] > 0 else None
     seen, due = _joined(observed, _grouped(expected))
-    return SizeIndexCheck(float(((seen - due) ** 2 / due).mean()), None, uniques)
+    variance = due + (TOLERANCE * due) ** 2
+    return SizeIndexCheck(float(((seen - due) ** 2 / variance).mean()), None, uniques)
 
 
 def _given_total(fit: ExpectsSizeIndex) -> SizeIndexCheck | None:
