@@ -25,8 +25,8 @@ RULE = "|---" * 18 + "|"
 
 EXPLAINED = (
     "*True*: median over the samples; *bias*: mean estimate over mean truth, minus 1; *error*: median absolute "
-    "relative error; *due*: what it would be for normal errors that intervals of the median width, as a share of "
-    "the truth, hold in 95%; *covered*: share of 95% intervals that hold the truth; *AUC*: of r1, mean; "
+    "relative error; *due*: what it would be for normal errors that intervals of this width hold in 95%; "
+    "*covered*: share of 95% intervals that hold the truth; *AUC*: of r1, mean; "
     "*seconds*: median processor time of a fit and its risk. Fits that did not converge are in all measures."
 )
 

@@ -4,14 +4,25 @@ import contextlib
 import json
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
+from keyhole.cli.run import _tell_first
+from keyhole.cli.terminal import Terminal
+from keyhole.inference.fit import RiskModel
 from keyhole.models.catalogue import automatic
+from keyhole.population.sample import Sample
+from keyhole.progress import silent
+from keyhole.risk.assess import assess_risk
+from keyhole.risk.compare import Comparison, compare_models
+from keyhole.risk.size_index_check import SizeIndexCheck
 from tests.cli.conftest import Ran, rows
+from tests.risk.samples import Geometric, random_sample
 
 Keyhole = Callable[..., Ran]
 KEYS = ("--keys", "age,sex,region")
@@ -314,3 +325,51 @@ def test_a_sqlite_file_needs_no_address(keyhole: Keyhole, survey: Path, tmp_path
     told = keyhole("assess", "--effort", "quick", path, "--keys", "age,sex", "--population-size", "45000")
     assert told.status == 2
     assert "--table" in told.err
+
+
+def test_an_interrupted_run_gives_no_risk_of_a_model_that_nobody_chose(
+    keyhole: Keyhole, survey: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a rough first model there is a result, marked; an older file of records is left and said to be older."""
+
+    def ended(models: Sequence[RiskModel], sample: Sample, **options: Any) -> Comparison:
+        found = compare_models(models[:1], sample)
+        names = tuple(model.name for model in models[1:])
+        return replace(found, recommended=None, not_run=names, interrupted=bool(names))
+
+    asked = ("assess", survey, *KEYS, "--population-size", "45000", "--out", "there", "--records", "there/r.csv")
+    monkeypatch.setattr("keyhole.cli.run.compare_models", ended)
+    ran = keyhole(*asked, "--models", "pitman,ewens")
+    assert ran.status == 130
+    assert "no model yet whose risks --records could hold.\n" in ran.err
+    assert "r.csv" not in ran.out
+    assert {path.name for path in Path("there").iterdir()} == {"report.html", "result.json"}
+    assert json.loads(Path("there/result.json").read_text())["interrupted"] is True
+    Path("there/r.csv").write_text("older")
+    assert "there/r.csv is of an earlier run." in keyhole(*asked, "--models", "pitman,ewens").err
+    assert Path("there/r.csv").read_text() == "older"
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(
+    keyhole: Keyhole, survey: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keyhole.cli.run.compare_models", None)
+    ran = keyhole("assess", survey, *KEYS, "--population-size", "45000", "--out", survey / "below")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("keyhole: ")
+
+
+@pytest.mark.parametrize(
+    ("status", "misfit", "words"),
+    [
+        ("ok", 0.5, "a first rough answer"),
+        ("ok", 40.0, "a first rough answer by a model that does not fit"),
+        ("not-converged", 0.5, "not to be trusted"),
+    ],
+)
+def test_first_answers_are_told_with_their_doubts(status: Any, misfit: float, words: str) -> None:
+    found = assess_risk(Geometric(), random_sample())
+    found = replace(found, status=status, size_index=SizeIndexCheck(misfit, None))
+    said: list[str] = []
+    _tell_first(Terminal(silent, said.append), 2, found)
+    assert said[0].endswith(f"), {words}")

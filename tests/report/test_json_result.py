@@ -110,6 +110,7 @@ class SchemaOne(Strict):
     results: list[Result]
     recommended: str | None
     not_run: list[str] = Field(default=[], min_length=1)
+    interrupted: Literal[True] | None = None
 
 
 def parsed(comparison: Comparison, **options: Any) -> SchemaOne:
@@ -117,6 +118,11 @@ def parsed(comparison: Comparison, **options: Any) -> SchemaOne:
     assert "NaN" not in text
     assert "Infinity" not in text
     return SchemaOne.model_validate(json.loads(text))
+
+
+def test_an_interruption_is_marked(everyday: Comparison) -> None:
+    assert parsed(replace(everyday, interrupted=True)).interrupted
+    assert parsed(everyday).interrupted is None
 
 
 def test_a_comparison_is_schema_1(everyday: Comparison) -> None:

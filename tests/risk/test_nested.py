@@ -78,7 +78,7 @@ def test_a_line_in_the_logarithm_of_the_share_is_followed_a_factor_of_ten() -> N
     assert NestedCheck(points, 0.02).extrapolated()[0] == pytest.approx(0.1 + 0.05 * np.log(0.02))
     assert NestedCheck(points, 1e-6).extrapolated()[0] == pytest.approx(0.1 + 0.05 * np.log(0.01))
     assert "extrapolated to this sample" in NestedCheck(points, 0.02).diagnostic().words
-    assert "% by chance)" in NestedCheck(points, 0.02).diagnostic().words
+    assert "(95% interval: -43% to +46%)" in NestedCheck(points, 0.02).diagnostic().words
     assert "nothing could be extrapolated" in NestedCheck(points[:1], 0.02).diagnostic().words
     assert NestedCheck(points[:1], 0.02).extrapolated() == pytest.approx((0.1 + 0.05 * np.log(0.1), 0.1))
 
@@ -127,4 +127,4 @@ def test_a_large_error_of_few_uniques_is_told_with_its_doubt() -> None:
         member = assess_risk(Geometric(diagnostics=(check,)), sample)
         words = why_the_pool(replace(member, model="pool", members=(member,)), [member])
         assert "-50% by geometric" in words
-        assert ("that may be chance" in words) == doubt
+        assert ("this may be chance" in words) == doubt

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyhole.cli.job import Job
@@ -107,9 +107,9 @@ class Outputs:
         return kept
 
     def tell_ended(self, models: Collection[str]) -> None:
-        """That what was there is written, where no chains are kept that could go on."""
+        """That results are of what was there by then, where no chains are kept that could go on."""
         if not self.quiet and not any(map(self.kept, models)):
-            sys.stderr.write("keyhole: interrupted; what had been found by then is written, and marked so\n")
+            sys.stderr.write("keyhole: interrupted; results are of what had been found by then, and say so\n")
 
     @property
     def _again(self) -> str:
@@ -168,18 +168,20 @@ def deliver(
     with private_files(documents):  # they take their places when the last of all is written
         if outputs.records is not None and not _left_without_answer(comparison):
             _write_records(outputs, outputs.records, job, comparison)
+    written = list(outputs.files)
     if outputs.records is not None and _left_without_answer(comparison):
-        sys.stderr.write("keyhole: no --records were written: the run was interrupted before the model for them\n")
-        outputs = replace(outputs, records=None)
+        written.remove(outputs.records)
+        older = f" {outputs.records} is of an earlier run." if outputs.records.exists() else ""
+        sys.stderr.write(f"keyhole: interrupted; there is no model yet whose risks --records could hold.{older}\n")
     if outputs.json == "-":
         sys.stdout.write(result)
     elif not outputs.quiet:
-        _show(report, outputs)
+        _show(report, written)
 
 
 def _left_without_answer(comparison: Comparison) -> bool:
-    """Whether somebody ended the run before there was a model whose risks could be given to records."""
-    return comparison.interrupted and comparison.chosen is None
+    """Whether somebody ended the run before the model had an answer whose risks are to be given to records."""
+    return comparison.interrupted and bool(comparison.not_run) and comparison.chosen is None
 
 
 def _write_records(outputs: Outputs, path: Path, job: Job, comparison: Comparison) -> None:
@@ -196,12 +198,12 @@ def _write_records(outputs: Outputs, path: Path, job: Job, comparison: Compariso
         )
 
 
-def _show(report: Report, outputs: Outputs) -> None:
+def _show(report: Report, written: Sequence[Path]) -> None:
     from rich.console import Console
 
     from keyhole.report.text import render_text
 
     console = Console()
     render_text(report, console)
-    for path in outputs.files:
+    for path in written:
         console.print(f"Written: {path}", highlight=False, markup=False, soft_wrap=True)

@@ -179,9 +179,9 @@ def _doubt(chosen: RiskAssessment) -> str:
     record = next((check for check in chosen.diagnostics if check.name == TRACK_RECORD), None)
     if record is None or record.verdict == "good":
         return ""
-    # A pool is believed for how it predicts unseen records, tried or not.
-    untried = bool(chosen.members) and record.value == NO_RECORD
-    return f", by a model that {'was not tried on such files' if untried else 'is a rough guide'}"
+    return (
+        f", by a model that {'was not tried on such files' if record.value == NO_RECORD else 'is a rough guide'}"
+    )
 
 
 def _uniques(sample: Sample) -> str:

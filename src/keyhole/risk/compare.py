@@ -74,6 +74,7 @@ def compare_models(
             if found.interrupted:
                 break
         else:
+            progress("models", len(models), len(models))
             for model in subsampled:
                 assessments = _with_nested(assessments, model, sample, seed, progress)
     except KeyboardInterrupt:

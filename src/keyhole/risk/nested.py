@@ -87,7 +87,7 @@ class NestedCheck:
         words = f"With the sample as the population, tau1 of subsamples was off by {shown} of it; "
         if len(self.points) > 1:
             low, high = np.expm1([error - NORMAL_95 * deviation, error + NORMAL_95 * deviation])
-            words += f"extrapolated to this sample {value:+.0%} ({low:+.0%} to {high:+.0%} by chance)."
+            words += f"extrapolated to this sample {value:+.0%} (95% interval: {low:+.0%} to {high:+.0%})."
         else:
             words += "smaller ones have too few uniques, so that nothing could be extrapolated."
         grave = abs(value) > LARGE and abs(error) > CLEAR * deviation

@@ -48,7 +48,7 @@ def _nested(members: Sequence[RiskAssessment]) -> str:
         name for name, check in errors.items() if abs(float(check.value)) > LARGE and check.verdict == "good"
     ]
     if chance:
-        which = "that" if len(chance) == len(errors) else f"that of {_listed(chance)}"
+        which = "this" if len(chance) == len(errors) else f"the error of {_listed(chance)}"
         words += f"; so few are unique in subsamples that {which} may be chance"
     return f"{words}."
 

@@ -45,8 +45,8 @@ ALONE: Mapping[str, Mapping[str, object]] = {
 """Options under which a model says the same, without what is shown beside it: nobody looks at that here."""
 
 _ROOT = Path(keyhole.__file__).parent
-_BEGUN_WITH = {file: hashlib.sha256(file.read_bytes()).digest() for file in _ROOT.rglob("*.py")}
-"""The code when this process began, which it runs to its end whatever becomes of the files."""
+_BEGUN_WITH = {file: file.read_bytes() for file in _ROOT.rglob("*.py")}
+"""The code when this process began: most of what it runs, whatever becomes of the files."""
 
 SLOWER = ("auto", "sequential-logit", "lasso", "skinner-shlomo")
 """Models without chains of their own that take seconds or minutes."""
@@ -95,7 +95,9 @@ def source_digest(name: str) -> str:
     used |= {file for pattern in SHARED for file in _ROOT.glob(pattern)} & _BEGUN_WITH.keys()
     whole = hashlib.sha256()
     for file in sorted(used):
-        whole.update(_BEGUN_WITH[file])
+        # Where a file has changed since, nobody knows which of both runs: such a digest is like no other.
+        now = file.read_bytes()
+        whole.update(now if now == _BEGUN_WITH[file] else _BEGUN_WITH[file] + now)
     return whole.hexdigest()[:16]
 
 

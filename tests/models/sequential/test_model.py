@@ -10,6 +10,8 @@ from scipy import special
 from keyhole.errors import DisclosureRiskError
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
+from keyhole.inference.track_record import TRACK_RECORD, UNLIKE
+from keyhole.keys.variable import MISSING, KeyVariable
 from keyhole.models.sequential import shift as module
 from keyhole.models.sequential.cell_posterior import CellPosterior
 from keyhole.models.sequential.checks import ByOrder, diagnose, record_at
@@ -29,6 +31,7 @@ from keyhole.models.sequential.shift import (
 from keyhole.population.sample import Sample
 from keyhole.progress import silent
 from keyhole.risk.assess import risk_of_laws
+from keyhole.table.contingency import ContingencyTable
 from tests.models.sequential.people import LEVELS, dependent_people, sample_of_codes, some_sample, zeros_of
 
 MODEL = SequentialLogit(orders=2, nested=0, draws=20)
@@ -179,15 +182,30 @@ def test_a_shift_that_is_carried_over_names_what_this_file_has() -> None:
     assert "this file has 400 and 6." in line.words
 
 
-def test_a_key_that_names_people_is_not_trusted() -> None:
-    """A number of a person beside two honest keys: one level for most records, and nothing to learn of it."""
+@pytest.mark.parametrize(("levels", "verdict"), [(120, "good"), (121, "caution"), (401, "untrusted")])
+@pytest.mark.parametrize("missing", [0, 900])
+def test_a_key_that_names_people_is_doubted(levels: int, verdict: str, missing: int) -> None:
+    """A number of a person or a household beside two honest keys; those who have none do not count."""
     rng = np.random.default_rng(55)
-    for levels, verdict in ((399, "good"), (401, "untrusted")):
-        number = np.concatenate([np.arange(levels), rng.integers(levels, size=800 - levels)])
-        codes = np.stack([rng.integers(5, size=800), rng.integers(3, size=800), number], axis=1)
-        line = diagnosed(sample_of_codes(codes, 16_000, (5, 3, levels)), ([], []), Shift(0.0, 0.1))["most_levels"]
-        assert (line.value, line.verdict) == (levels, verdict)
-        assert ("Drop or coarsen it" in line.words) == (verdict == "untrusted")
+    number = np.concatenate([np.arange(levels), rng.integers(levels, size=800 - levels), np.full(missing, levels)])
+    codes = np.stack([rng.integers(5, size=len(number)), rng.integers(3, size=len(number)), number], axis=1)
+    labels = (tuple("abcde"), tuple("xyz"), (*map(str, range(levels)), MISSING))
+    keys = tuple(KeyVariable(name, own) for name, own in zip("ABC", labels, strict=True))
+    sample = Sample(ContingencyTable.from_codes(keys, codes), 40_000)
+    line = diagnosed(sample, ([], []), Shift(0.0, 0.1))["level_share"]
+    assert (line.value, line.verdict) == (levels / 800, verdict)
+    assert ("level of C" in line.words) == (verdict != "good")
+
+
+def test_a_doubtful_key_leaves_no_record() -> None:
+    """Six keys and 1,500 records, like samples behind the record; and a number of each household beside them."""
+    codes = dependent_people(1500, rng=np.random.default_rng(56))
+    honest = sample_of_codes(codes, 60_000)
+    numbered = sample_of_codes(np.hstack([codes, np.arange(1500)[:, None] // 3]), 60_000, (*LEVELS, 500))
+    model = SequentialLogit(orders=1, nested=0, draws=2)
+    for sample, admitted in ((honest, record_at(1500).diagnostic()), (numbered, UNLIKE)):
+        fit = replace(fitted(sample, model), standard=True)
+        assert [line for line in fit.diagnostics if line.name == TRACK_RECORD] == [admitted]
 
 
 def test_the_record_is_that_of_samples_of_about_the_same_size() -> None:

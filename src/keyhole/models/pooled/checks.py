@@ -86,8 +86,8 @@ def _trusted(member: Member) -> bool:
 def _why_untrusted(member: Member) -> str:
     ending = next((check.value for check in member.fit.diagnostics if check.name == "ending"), None)
     return {
-        INTERRUPTED: "it was interrupted before its chains had met",
-        TIME: "the time limit ended it before its chains had met",
+        INTERRUPTED: "it was interrupted before its chains were long enough",
+        TIME: "the time limit ended it before its chains were long enough",
     }.get(str(ending), "its own checks failed")
 
 

@@ -9,6 +9,7 @@ from keyhole.arrays import Vector
 from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic, Verdict
 from keyhole.inference.track_record import TrackRecord
+from keyhole.keys.variable import MISSING
 from keyhole.models.sequential.conditional import Conditional
 from keyhole.models.sequential.joint import JointLaw
 from keyhole.models.sequential.shift import FEWEST_KEYS, LEAST_WORTH, MOST_CHECKED_KEYS, Shift
@@ -32,12 +33,15 @@ FEWEST_RECORDS = 500
 CHECKED_EFFECT = 1.05
 """Design effects below this are those of a sample without weights."""
 
+LEVEL_SHARE = "level_share"
+"""Name of the diagnostic that looks for such keys."""
+
 LARGEST_POPULATION = 20_000_000
 """Beyond ten times the largest real population that was tried."""
 
-OWN_LEVELS = 0.5
-"""A key with more levels than this share of the records has one of its own for most of them: it names people, and
-the file does not tell how often its levels repeat."""
+MANY_LEVELS, TOO_MANY_LEVELS = 0.15, 0.5
+"""Levels of a key over the records that have one: no key that was tried had more than the first (an age in years
+in 1,000 records has 0.1); beyond the second the file does not tell how often levels repeat in the population."""
 
 DISAGREEMENT, GRAVE_DISAGREEMENT = 0.10, 0.30
 """Half the range of tau over the orders, as a share of their mean, that deserves a word; and that is too much."""
@@ -130,18 +134,21 @@ def _population(sample: Sample) -> Diagnostic:
 
 
 def _levels(sample: Sample) -> Diagnostic:
-    """Whether a key names people: how often its levels repeat, which the file cannot show, is then the risk."""
-    most = OWN_LEVELS * sample.sample_size
-    seen = _levels_seen(sample)
-    if names := [key.name for key, levels in zip(sample.table.keys, seen, strict=True) if levels > most]:
-        words = (
-            f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} a level of "
-            f"{'its' if len(names) == 1 else 'their'} own for most records, like a name or a number of a person: "
-            "how often such levels repeat in the population cannot be told from the file. Drop or coarsen "
-            f"{'it' if len(names) == 1 else 'them'}."
-        )
-        return Diagnostic("most_levels", max(seen), "untrusted", words)
-    return Diagnostic("most_levels", max(seen, default=0), "good", "No key names single records.")
+    """Whether a key names people or households: how often its levels repeat is then the risk."""
+    shares = {}
+    for key, codes in zip(sample.table.keys, sample.table.cells.T, strict=True):
+        known = np.array([label != MISSING for label in key.levels])[codes]
+        records = int(sample.table.counts[known].sum())
+        shares[key.name] = len(np.unique(codes[known])) / records if records else 0.0
+    most = max(shares.values(), default=0.0)
+    if most <= MANY_LEVELS:
+        return Diagnostic(LEVEL_SHARE, most, "good", "Every key has several records for each of its levels.")
+    names = " and ".join(name for name, share in shares.items() if share > MANY_LEVELS)
+    words = (
+        f"The file has few records for each level of {names}, as if they named people, households or days: how "
+        "often such levels repeat in the population cannot be told from it. Drop or coarsen such keys."
+    )
+    return Diagnostic(LEVEL_SHARE, most, "untrusted" if most > TOO_MANY_LEVELS else "caution", words)
 
 
 def _levels_seen(sample: Sample) -> list[int]:

@@ -17,9 +17,16 @@ from keyhole.inference.dependence import Dependence
 from keyhole.inference.fit import Diagnostic
 from keyhole.inference.other_samples import mean_cells
 from keyhole.inference.threads import processors
-from keyhole.inference.track_record import UNLIKE
+from keyhole.inference.track_record import UNLIKE, UNTRIED
 from keyhole.models.sequential.cell_posterior import CellPosterior, joint_scores
-from keyhole.models.sequential.checks import CHECKED_EFFECT, LARGEST_POPULATION, ByOrder, diagnose, record_at
+from keyhole.models.sequential.checks import (
+    CHECKED_EFFECT,
+    LARGEST_POPULATION,
+    LEVEL_SHARE,
+    ByOrder,
+    diagnose,
+    record_at,
+)
 from keyhole.models.sequential.found_dependence import found_dependence
 from keyhole.models.sequential.joint import JointLaw, Moment, fit_joint
 from keyhole.models.sequential.observed import Observed
@@ -259,15 +266,18 @@ class SequentialLogitFit:
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         checks = diagnose(self.sample, self.laws, self.shift, self.dependence, self.log_score, self._by_order())
-        if not self._was_checked_elsewhere():
-            return checks
-        return (*checks, UNLIKE if self.shift.extrapolated else record_at(self.sample.sample_size).diagnostic())
+        return (*checks, *self._record(checks))
 
-    def _was_checked_elsewhere(self) -> bool:
-        """Whether samples like this one, without weights that differ, are behind the model's record."""
-        likewise = self.standard and design_effect(self.sample) < CHECKED_EFFECT
-        likewise &= self.sample.population_size <= LARGEST_POPULATION
-        return bool(likewise and self.sample.uniques and self.sample.unsampled_size)
+    def _record(self, checks: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """That of samples like this one; of weights the checks have their own words, and of certainty none."""
+        certain = not self.sample.uniques or not self.sample.unsampled_size
+        if certain or design_effect(self.sample) >= CHECKED_EFFECT:
+            return ()
+        if not self.standard:
+            return (UNTRIED,)
+        odd = self.sample.population_size > LARGEST_POPULATION or self.shift.extrapolated
+        odd |= any(check.name == LEVEL_SHARE and check.verdict != "good" for check in checks)
+        return (UNLIKE if odd else record_at(self.sample.sample_size).diagnostic(),)
 
     def _by_order(self) -> ByOrder:
         """tau1 and tau2 of each order alone, at the mean of the posterior of the parameters.
