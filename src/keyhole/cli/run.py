@@ -72,9 +72,8 @@ def run(load: Callable[[], LoadedSample], choice: Choice, outputs: Outputs) -> N
     if outputs.folder is not None:
         from keyhole.report.writing import private_folder
 
-        private_folder(
-            outputs.folder
-        )  # so that one that cannot be is told now; chains are kept there while they run
+        # One that cannot be made is told now; chains are kept there while they run.
+        private_folder(outputs.folder)
         if outputs.resume is None:
             outputs.remove_checkpoints(sampled)
     assess_and_deliver(job, models, choice, outputs)
