@@ -149,7 +149,7 @@ def deliver(
 ) -> None:
     """Write the files that were asked for, all or none of them, then show the summary."""
     from keyhole.report.json_result import to_json, to_text
-    from keyhole.report.writing import private_files, private_folder
+    from keyhole.report.writing import private_files
 
     result = to_text(to_json(comparison, command=command, truth=truth))
     documents: dict[Path, str | bytes] = {}
@@ -163,13 +163,12 @@ def deliver(
         from keyhole.report.draws import draws_file
 
         documents[outputs.draws_out] = draws_file(comparison.assessments)
-    if outputs.folder is not None and any(path.parent == outputs.folder for path in outputs.files):
-        private_folder(outputs.folder)
-    with private_files(documents):  # they take their places when the last of all is written
-        if outputs.records is not None and not _left_without_answer(comparison):
-            _write_records(outputs, outputs.records, job, comparison)
     written = list(outputs.files)
-    if outputs.records is not None and _left_without_answer(comparison):
+    withheld = outputs.records is not None and _left_without_answer(comparison)
+    with private_files(documents):  # they take their places when the last of all is written
+        if outputs.records is not None and not withheld:
+            _write_records(outputs, outputs.records, job, comparison)
+    if outputs.records is not None and withheld:
         written.remove(outputs.records)
         older = f" {outputs.records} is of an earlier run." if outputs.records.exists() else ""
         sys.stderr.write(f"keyhole: interrupted; there is no model yet whose risks --records could hold.{older}\n")

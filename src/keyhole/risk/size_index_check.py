@@ -18,8 +18,8 @@ RARE = 1.0
 
 TOLERANCE = 0.03
 """By how much of itself what a model of the keys expects may be off, besides by chance: no law of people is quite
-true, and in a large sample every one would be found out. On real samples of 10,000 to 68,000 records the
-sequential logit expected 1 to 3% too many unique cells, and its risk was right."""
+true, and in a large sample every one would be found out. On real samples of 10,000 records and more the sequential
+logit expects a few per cent too many unique cells, and its risk is right."""
 
 
 @dataclass(frozen=True, slots=True)
